@@ -51,9 +51,9 @@ def main() -> None:
         plan = write_plan(folder, options.queries)
         size = sum(each.stat().st_size for each in (folder / "dumps").iterdir())
         alone = plain_seconds(folder, plan)
-        together, said, killed = sweep_seconds(folder, plan)
+        together, output, killed = sweep_seconds(folder, plan)
         written = sum(each.stat().st_size for each in (folder / "out").rglob("*.parquet"))
-        peak = max(int(word.replace(",", "")) for word in peaks(said))
+        peak = max(int(word.replace(",", "")) for word in peaks(output))
         rows = [
             ["clusters x queries", f"{options.clusters} x {options.queries}"],
             ["snapshots, packed", f"{size >> 20} MiB"],
@@ -143,23 +143,23 @@ def sweep_seconds(folder: Path, plan: Path) -> tuple[float, str, int]:
     process = subprocess.Popen(
         [sys.executable, "-m", "kpreempt", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    said: list[str] = []
+    output: list[str] = []
     killed = 0
 
     def listen() -> None:
         assert process.stderr is not None
-        said.extend(process.stderr)
+        output.extend(process.stderr)
 
     listener = threading.Thread(target=listen)
     listener.start()
     while listener.is_alive():
         listener.join(0.2)
-        if not killed and len(said) > 20 and (workers := _workers_of(process.pid)):
+        if not killed and len(output) > 20 and (workers := _workers_of(process.pid)):
             os.kill(workers[-1], signal.SIGKILL)
             killed = 1
     process.wait()
-    assert process.returncode == 3, "".join(said)
-    return time.perf_counter() - start, "".join(said), killed
+    assert process.returncode == 3, "".join(output)
+    return time.perf_counter() - start, "".join(output), killed
 
 
 def _workers_of(parent: int) -> list[int]:
@@ -175,8 +175,8 @@ def _workers_of(parent: int) -> list[int]:
     return sorted(found)
 
 
-def peaks(said: str) -> list[str]:
-    return [line.split()[-2] for line in said.splitlines() if line.endswith(" MiB")]
+def peaks(output: str) -> list[str]:
+    return [line.split()[-2] for line in output.splitlines() if line.endswith(" MiB")]
 
 
 def check(folder: Path, clusters: int, queries: int) -> None:

@@ -39,7 +39,7 @@ def measure(size: int, folder: Path, runs: int) -> Iterator[list[Any]]:
     """Return a row for each command, its seconds the median of ``runs`` complete commands."""
     dump, job, profile = folder / "cluster.json", folder / "job.json", folder / "profile.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster(size))}), encoding="utf-8")
-    job.write_text(json.dumps(asked()), encoding="utf-8")
+    job.write_text(json.dumps(job_to_explain()), encoding="utf-8")
     for command in (["explain", "-f", str(job)], ["pending"], ["at-risk", "-A"]):
         seconds = []
         for _ in range(runs):
@@ -81,7 +81,7 @@ def cluster(size: int) -> Iterator[dict[str, Any]]:
         yield {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
 
 
-def asked() -> dict[str, Any]:
+def job_to_explain() -> dict[str, Any]:
     """Return the Job to explain: it requests more than its ClusterQueue has left."""
     container = {"name": "c", "image": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
     return {

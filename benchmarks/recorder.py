@@ -95,7 +95,7 @@ class Busy:
             if not self.begun.is_set():
                 self._begin = time.monotonic()
                 self.begun.set()
-            return Answer(stream=self._told(kind))
+            return Answer(stream=self._stream(kind))
         start = int(request.query.get("continue", "0"))
         end, items = start + _PAGE, self.items[kind]
         head = {"resourceVersion": str(_VERSION), **({"continue": str(end)} if end < len(items) else {})}
@@ -103,7 +103,7 @@ class Busy:
         body = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[%s]}'
         return Answer(body=body % (kind.encode(), version, _text(head), b",".join(items[start:end])))
 
-    def _told(self, kind: str) -> Iterator[bytes]:
+    def _stream(self, kind: str) -> Iterator[bytes]:
         for index, line in enumerate(self.lines):
             if line.kind == kind:
                 time.sleep(max(0.0, self._begin + index / self._rate - time.monotonic()))

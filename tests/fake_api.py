@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from kpreempt.model.kinds import KINDS
-from kpreempt.snapshot.kinds import COMPARED
+from kpreempt.snapshot.kinds import COMPARED_KINDS
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
@@ -154,7 +154,7 @@ class FakeCluster:
         self._page = page
         self._kinds = {
             path_of(kind, version): (kind.name, version)
-            for kind in (*KINDS.values(), *COMPARED.values())
+            for kind in (*KINDS.values(), *COMPARED_KINDS.values())
             for version in api_versions_of(kind)
         }
 

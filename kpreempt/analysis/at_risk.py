@@ -62,7 +62,7 @@ def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool]
         NodeOrder(node, priority, scheduler.rank_victims(prepared, node, priority))
         for node, priority in highest.items()
     ]
-    ranks = {standing.pod: standing for order in orders for standing in order.pods}
+    ranks = {victim.pod: victim for order in orders for victim in order.pods}
     search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
     typical = typical_requests(running) if ranked else {}
     pods_on = pods_by_node(running, [pod.spec.node_name for pod in ranked])
@@ -108,7 +108,7 @@ def _item(
     free: dict[str, int],
     typical: dict[str, int],
     search: PrioritySearch,
-    standing: RankedVictim | None,
+    victim: RankedVictim | None,
 ) -> PodAtRisk:
     """One pod with a threshold for each size that requests anything, each size once."""
     sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.OWN_PLUS_FREE: free}
@@ -121,7 +121,7 @@ def _item(
         is_terminating=pod.metadata.deletion_timestamp is not None,
         threats=threats,
         thresholds=[search.threshold(pod, name, amounts) for name, amounts in sizes.items() if any(amounts.values())],
-        eviction_order=standing,
+        eviction_order=victim,
     )
 
 

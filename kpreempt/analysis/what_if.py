@@ -134,12 +134,12 @@ def assign(document: dict[str, Any], assignment: Assignment, *, any_annotation: 
             if assignment.value is None:
                 return
             existing = [] if isinstance(following, int) else {}
-            _put(place, step, existing)
+            _set(place, step, existing)
         place = existing
     last, parent_path = steps[-1], format_path(steps[:-1])
     existing = _get(place, last, parent_path, assignment.path)
     if assignment.value is not None:
-        _put(place, last, assignment.value)
+        _set(place, last, assignment.value)
     elif existing is not None:
         del place[last]
 
@@ -179,23 +179,23 @@ def _get(place: Any, step: Step, parent_path: str, path: str) -> Any:
     """The value at ``step``, or ``None`` if one can be set."""
     if isinstance(step, int):
         if not isinstance(place, list):
-            raise UsageError(f"{path}: {parent_path} is {_what(place)}, not a list")
+            raise UsageError(f"{path}: {parent_path} is {_describe_type(place)}, not a list")
         if step > len(place):
             raise UsageError(f"{path}: {parent_path} has {len(place)} {'entry' if len(place) == 1 else 'entries'}")
         return place[step] if step < len(place) else None
     if not isinstance(place, dict):
-        raise UsageError(f"{path}: {parent_path} is {_what(place)}, not a mapping")
+        raise UsageError(f"{path}: {parent_path} is {_describe_type(place)}, not a mapping")
     return place.get(step)
 
 
-def _put(place: Any, step: Step, value: Any) -> None:
+def _set(place: Any, step: Step, value: Any) -> None:
     if isinstance(step, int) and step == len(place):
         place.append(value)
     else:
         place[step] = value
 
 
-def _what(value: Any) -> str:
+def _describe_type(value: Any) -> str:
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else f"{value!r}"

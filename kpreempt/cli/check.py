@@ -55,7 +55,7 @@ def check(request: CheckRequest) -> int:
     both = [*change, *before]
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
     needed = NeededObjects(both, namespace, request.delete, pruned)
-    needs = Needs(extra_fields=factory.extra_fields, keeps=needed.keeps, compared=needed.kinds)
+    needs = Needs(extra_fields=factory.extra_fields, keep_document=needed.is_needed, compare_kinds=needed.kinds)
     loaded = with_objects(load_cluster(run.source(live), needs), live, needed.objects)
     context = run.context(loaded, factory, now, live)
     found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record

@@ -84,9 +84,9 @@ def compare(request: CompareRequest) -> int:
     if twice:
         hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
         raise UsageError(f"--algorithms {text}: {twice} is listed twice", hint=hint)
-    compared = [_parsed(part, request.extensions) for part in parts]
+    schedulers = [_parsed(part, request.extensions) for part in parts]
     now = run.now()
-    found = (_compare_scenarios if request.batch else _compare_pods)(request, run, compared, now)
+    found = (_compare_scenarios if request.batch else _compare_pods)(request, run, schedulers, now)
     run.write_once(found, now)
     if any(item.error for item in found.items):
         return EXIT_INPUT
@@ -110,28 +110,32 @@ def _check(request: CompareRequest) -> None:
         raise UsageError("--select needs a manifest", hint="-f FILE")
 
 
-def _compare_pods(request: CompareRequest, run: CommandRun, compared: list[Compared], now: datetime) -> Comparison:
-    request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
+def _compare_pods(
+    request: CompareRequest, run: CommandRun, schedulers: list[ComparedScheduler], now: datetime
+) -> Comparison:
+    request.extensions.check_enabled([each.configuration for each in schedulers if each.configuration is not None])
     live = run.connect()
     subjects = read_subjects(request.files, request.namespace or default_namespace(live), request.input_limits)
     templates = picked(subjects.templates, request.select, request.namespace)
-    schedulers = {each.label: each.scheduler() for each in compared}
+    factories = {each.label: each.scheduler() for each in schedulers}
     loaded = run.load(
-        live, Needs(extra_fields=all_extras(each.extra_fields for each in schedulers.values()), with_events=True)
+        live, Needs(extra_fields=all_extras(each.extra_fields for each in factories.values()), with_events=True)
     )
-    context = run.context(loaded, next(iter(schedulers.values())), now, live)
-    found: Comparison = answer(context, request.having(templates=templates, schedulers=schedulers)).record
+    context = run.context(loaded, next(iter(factories.values())), now, live)
+    found: Comparison = answer(context, request.having(templates=templates, schedulers=factories)).record
     return found
 
 
-def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[Compared], now: datetime) -> Comparison:
+def _compare_scenarios(
+    request: CompareRequest, run: CommandRun, schedulers: list[ComparedScheduler], now: datetime
+) -> Comparison:
     """Compare each scenario in its own cluster, added to any snapshot; invalid lines become items with an error."""
     base: LoadedCluster | None = None
     if request.snapshots or request.connection.as_arguments():
         # Include everything that any scheduler's plugins read beyond the usual objects.
         base = run.load(
             run.connect(),
-            Needs(extra_fields=all_extras(each.scheduler().extra_fields for each in compared), with_events=True),
+            Needs(extra_fields=all_extras(each.scheduler().extra_fields for each in schedulers), with_events=True),
         )
 
     def build_schedulers(scenario: Scenario) -> dict[str, SchedulerFactory]:
@@ -141,7 +145,7 @@ def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[
             each.label: each.scheduler(configuration, scenario.feature_gates)
             if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
             else each.scheduler()
-            for each in compared
+            for each in schedulers
         }
 
     ready = SchedulerCache(base, build_schedulers)
@@ -177,10 +181,10 @@ def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[
                 continue
             items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
             assumptions += one.assumptions
-    return comparison_of([each.label for each in compared], items, assumptions)
+    return comparison_of([each.label for each in schedulers], items, assumptions)
 
 
-class Compared(NamedTuple):
+class ComparedScheduler(NamedTuple):
     """An algorithm by its label, and what is needed to build its scheduler."""
 
     label: str
@@ -210,17 +214,17 @@ class Compared(NamedTuple):
         return SchedulerFactory(self.algorithm, make)
 
 
-def _parsed(text: str, extensions: Extensions) -> Compared:
+def _parsed(text: str, extensions: Extensions) -> ComparedScheduler:
     named, *gates = text.split(":")
     name, at, path = named.partition("@")
     if at and not path:
         raise UsageError(f"--algorithms {text}: configuration file missing after @", hint=f"{name}@FILE")
     configuration = read_scheduler_config(path) if path else None
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
-    compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
+    scheduler = ComparedScheduler(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
     # Check now rather than after reading the cluster: most mistakes are here.
-    compared.scheduler().checked()
-    return compared
+    scheduler.scheduler().checked()
+    return scheduler
 
 
 _GATE = "--fail-on-difference"
@@ -256,8 +260,8 @@ def _upgrade_answer(request: CompareRequest, run: CommandRun, target: str) -> tu
     needs = Needs(
         extra_fields=newer.extra_fields,
         with_events=True,
-        keeps=keeps_workloads if request.workloads else None,
-        compared=["CronJob"] if request.workloads else [],
+        keep_document=keeps_workloads if request.workloads else None,
+        compare_kinds=["CronJob"] if request.workloads else [],
     )
     library_request = Upgrade(
         pod=request.pod,

@@ -59,10 +59,10 @@ def explain(request: ExplainRequest) -> int:
         live,
         Needs(
             extra_fields=factory.extra_fields,
-            keeps=workload.is_of if workload is not None else None,
-            compared=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
+            keep_document=workload.is_of if workload is not None else None,
+            compare_kinds=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
         ),
-        unneeded=() if may_need_all or factory.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
+        skip_kinds=() if may_need_all or factory.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
     )
     context = run.context(loaded, factory, now, live)
     if request.aftermath:

@@ -1,4 +1,4 @@
-"""Questions about the past: which pod evicted another (``kpreempt who-evicted``), and recorded ``history``."""
+"""Requests about the past: which pod evicted another (``kpreempt who-evicted``), and recorded ``history``."""
 
 from __future__ import annotations
 

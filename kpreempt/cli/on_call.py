@@ -234,7 +234,10 @@ def budgets(request: BudgetsRequest) -> int:
     run = CommandRun(request, "BudgetAuditOfContexts" if contexts else "")
     factory = run.read_scheduler()
     needs = Needs(
-        extra_fields=factory.extra_fields, with_events=True, keeps=lambda kind, _: kind == KIND, compared=[KIND]
+        extra_fields=factory.extra_fields,
+        with_events=True,
+        keep_document=lambda kind, _: kind == KIND,
+        compare_kinds=[KIND],
     )
 
     def audit(flags: ConnectionFlags) -> BudgetAudit:

@@ -26,7 +26,7 @@ from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.report.escape import printable
 from kpreempt.snapshot.archives import parse_size
 from kpreempt.snapshot.collect import Needs
-from kpreempt.snapshot.kinds import COMPARED, RECORDED
+from kpreempt.snapshot.kinds import COMPARED_KINDS, RECORDED
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.lists import read_cluster
@@ -208,7 +208,7 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         api,
         taken_at=taken_at,
         progress=progress,
-        needs=Needs(keeps=is_kept, with_events=True, compared=COMPARED),
+        needs=Needs(keep_document=is_kept, with_events=True, compare_kinds=COMPARED_KINDS),
         packs=lines.of_document,
     )
     source = api.connection.server

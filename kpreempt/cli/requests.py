@@ -1126,7 +1126,7 @@ class HistoryRequest(
     History,
     AnswerRequest,
     without=[
-        *(*_OF_INPUT, "intake", "connection"),
+        *(*_OF_INPUT, "input_limits", "connection"),
         *("all_namespaces", "selector", "algorithm", "strict", "now"),
         *_OF_SCHEDULERS,
     ],

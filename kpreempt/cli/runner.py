@@ -47,7 +47,7 @@ class CommandRun:
         self.stopwatch = Stopwatch()
         self.request = request
         if (input_limits := getattr(request, "input_limits", None)) is not None:
-            input_limits.passed_over.skips_bad = request.skip_bad_objects
+            input_limits.skipped.skips_bad = request.skip_bad_objects
         self.outputs: Sequence[Output] = parse_outputs(request.outputs, format_names(answer or request.answer))
         check_profile_path(request.profile_json, self.outputs)
         self._color = wants_color(request.color, sys.stdout)
@@ -104,23 +104,23 @@ class CommandRun:
         live: Connection | None,
         needs: Needs = NOTHING_MORE,
         *,
-        unneeded: Collection[str] = (),
+        skip_kinds: Collection[str] = (),
         at: str | None = None,
     ) -> LoadedCluster:
         """Load the cluster and apply the additions and changes of the request.
 
-        For a live cluster, kinds in ``unneeded`` are not read. ``at`` is the time in a recording if the request has
+        For a live cluster, kinds in ``skip_kinds`` are not read. ``at`` is the time in a recording if the request has
         none.
         """
         request = self.request
         source = msgspec.structs.replace(self.source(live), at=request.at or at, additions=request.additions)
         needs = msgspec.structs.replace(
-            needs, unneeded=unneeded if request.node_changes.pools else {*unneeded, "NodePool"}
+            needs, skip_kinds=skip_kinds if request.node_changes.pools else {*skip_kinds, "NodePool"}
         )
         loaded = load_cluster(source, needs)
         if any(request.node_changes):
             loaded = self._with_changed_nodes(loaded)
-        unread = unreadable_of(loaded.cluster, needs.compared)
+        unread = unreadable_of(loaded.cluster, needs.compare_kinds)
         loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
         if request.without or request.cordons or request.uncordons or request.budgets:
             from kpreempt.analysis.nodes.changes import changed

@@ -34,7 +34,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import decode_document, decode_object
-from kpreempt.snapshot.kinds import COMPARED
+from kpreempt.snapshot.kinds import COMPARED_KINDS
 from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.redact.spaces import public_version
@@ -86,8 +86,8 @@ def snapshot(request: SnapshotRequest) -> int:
     # The reader of the dump fills in missing data and reports it.
     needs = Needs(
         # With redacted names, manifests cannot be compared with the objects.
-        keeps=None if request.redact else is_kept,
-        compared=() if request.redact else COMPARED,
+        keep_document=None if request.redact else is_kept,
+        compare_kinds=() if request.redact else COMPARED_KINDS,
         extra_fields=KUEUE_EXTRAS,
         with_events=True,
     )
@@ -142,9 +142,9 @@ def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[
 
 def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> list[dict[str, Any]]:
     """Build the documents of the dump; plain pods get the status of their records."""
-    compared = [each for each in found if is_compared(each)]
-    salt = salt_for(compared)
-    documents = [kept(each, salt) for each in compared]
+    compared_documents = [each for each in found if is_compared(each)]
+    salt = salt_for(compared_documents)
+    documents = [kept(each, salt) for each in compared_documents]
     pods = {pod.key: pod for pod in cluster.pods}
     for each in documents:
         if each["kind"] == "Pod":

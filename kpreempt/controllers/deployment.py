@@ -124,20 +124,20 @@ def _creation(deployment: DeploymentState, replicas: int) -> CreateReplicaSet:
 
 def _grown(deployment: DeploymentState, new: ReplicaSetState, old: Sequence[ReplicaSetState]) -> int:
     """Return the new ReplicaSet's size after using what the surge allows."""
-    room = deployment.replicas + allowances(deployment).surge - sum(each.replicas for each in (*old, new))
-    return new.replicas + min(max(room, 0), deployment.replicas - new.replicas)
+    max_added = deployment.replicas + allowances(deployment).surge - sum(each.replicas for each in (*old, new))
+    return new.replicas + min(max(max_added, 0), deployment.replicas - new.replicas)
 
 
 def _shrink_old(deployment: DeploymentState, new: ReplicaSetState, old: list[ReplicaSetState]) -> list[Action]:
     """Shrink the old ReplicaSets: first unhealthy pods, then as many as may be unavailable, oldest first."""
-    least = deployment.replicas - allowances(deployment).unavailable
-    most_removed = sum(each.replicas for each in (*old, new)) - least - (new.replicas - new.available)
-    if not old or most_removed <= 0:
+    min_available = deployment.replicas - allowances(deployment).unavailable
+    max_removed = sum(each.replicas for each in (*old, new)) - min_available - (new.replicas - new.available)
+    if not old or max_removed <= 0:
         return []
     ordered = oldest_first(old)
-    cleaned, ended_well = _without_unhealthy(ordered, most_removed)
+    cleaned, ended_well = _without_unhealthy(ordered, max_removed)
     # Availability is unchanged after the cleanup: statuses follow later.
-    spare = new.available + sum(each.available for each in old) - least
+    spare = new.available + sum(each.available for each in old) - min_available
     actions: list[Action] = []
     for before, after in zip(ordered, cleaned, strict=True):
         count = max(min(spare, after.replicas), 0) if ended_well else 0

@@ -155,7 +155,7 @@ class _Members:
         amount = self._set.max_unavailable
         most = 1 if amount is None else max(scaled_value(amount, desired, round_up=False), 1)
         there = [pod for ordinal, pod in self._pods.items() if ordinal in self._ordinals]
-        room = most - (desired - sum(not self._is_unavailable(pod) for pod in there))
+        max_updated = most - (desired - sum(not self._is_unavailable(pod) for pod in there))
         reached = self._ordinals[self._num_old :]
         known = sorted({*self._pods, *self._made}, reverse=True)
         outdated = [ordinal for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]
@@ -164,7 +164,7 @@ class _Members:
             # Unavailable pods are replaced first, regardless of their number.
             lost = [each for each in outdated if each not in self._pods or self._is_unavailable(self._pods[each])]
             outdated = [each for each in outdated if each not in lost]
-        return [self._update(ordinal) for ordinal in (*lost, *outdated[: max(room, 0)])]
+        return [self._update(ordinal) for ordinal in (*lost, *outdated[: max(max_updated, 0)])]
 
     def with_status(self, updates: int) -> StatefulSetState:
         """Return the set with its next status, after deleting ``updates`` pods with an old template."""

@@ -163,7 +163,7 @@ class Cluster:
 
         ``flags`` are other connection flags of kubectl, such as ``as_user`` or ``server``.
         """
-        from kpreempt.snapshot.kinds import COMPARED
+        from kpreempt.snapshot.kinds import COMPARED_KINDS
         from kpreempt.snapshot.live.connection import connect
         from kpreempt.snapshot.live.flags import ConnectionFlags
 
@@ -176,7 +176,9 @@ class Cluster:
         source = Source(
             skip_bad_objects=skip_bad_objects, assume_none=parse_kinds(assume_none, "assume_none"), live=live
         )
-        loaded = read_cluster(source, msgspec.structs.replace(_NEEDS, with_events=True, compared=list(COMPARED)))
+        loaded = read_cluster(
+            source, msgspec.structs.replace(_NEEDS, with_events=True, compare_kinds=list(COMPARED_KINDS))
+        )
         return cls(_State(loaded, live=live, now=_zoned(now)))
 
     @property
@@ -341,7 +343,7 @@ class Cluster:
         check_options(request)
         others = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE).objects
         with_others = with_objects(self._state.loaded, self._state.live, others)
-        listed = files_listed(input_limits.take_passed_over())
+        listed = files_listed(input_limits.take_skipped())
         with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])
         context = self._context()._replace(loaded=with_others, warn=partial(warnings.warn, stacklevel=4))
         request = request.having(rules=settings_of(gate, context.now, "check"))
@@ -452,7 +454,7 @@ def _is_compared(kind: str, record: Any) -> bool:
 
 
 # For a cluster that may get any request.
-_NEEDS = Needs(keeps=_is_compared)
+_NEEDS = Needs(keep_document=_is_compared)
 
 
 def _build_request(request: type[_Request], options: Mapping[str, Any]) -> _Request:

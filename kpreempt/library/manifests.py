@@ -64,10 +64,10 @@ def _from_here(source: str) -> str:
     if not Path(source).is_absolute():
         return source
     try:
-        here = Path.cwd()
+        directory = Path.cwd()
     except OSError:
         return source
-    return str(Path(source).relative_to(here)) if Path(source).is_relative_to(here) else source
+    return str(Path(source).relative_to(directory)) if Path(source).is_relative_to(directory) else source
 
 
 def as_list(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> bytes:

@@ -15,7 +15,7 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot.archives import InputLimits, PassedOver
+from kpreempt.snapshot.archives import InputLimits, SkippedInput
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.load import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -91,7 +91,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
                 "--at needs a recording, not a live cluster", hint="--snapshot DIR, of kpreempt record --to DIR"
             )
         loaded = _read(source, source.live, needs)
-    cluster, set_aside, assumptions = loaded.cluster, loaded.set_aside, loaded.assumptions
+    cluster, skipped_objects, assumptions = loaded.cluster, loaded.skipped_objects, loaded.assumptions
     documents = loaded.documents
     created: set[str] = set()
     if source.additions:
@@ -99,16 +99,16 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
-        set_aside, assumptions = [*set_aside, *added.set_aside], [*assumptions, *added.assumptions]
+        skipped_objects, assumptions = [*skipped_objects, *added.skipped_objects], [*assumptions, *added.assumptions]
     completed: list[Assumption] = []
     if source.completes:
         with source.phases.phase("admission"):
             cluster, completed = complete_cluster(cluster, created=created)
-    passed_over = input_limits.take_passed_over()
-    set_aside = [*set_aside, *passed_over.bad]
-    listed = files_listed(passed_over)
+    skipped = input_limits.take_skipped()
+    skipped_objects = [*skipped_objects, *skipped.bad]
+    listed = files_listed(skipped)
     listener = source.listener()
-    for each in set_aside:
+    for each in skipped_objects:
         listener.report(f"skipped: {each.message}", each.hint)
     for note in listed:
         listener.report(f"{note.subject}: {note.message}")
@@ -122,7 +122,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
             f"skipped: invalid: {each.problem}",
             AssumptionKind.SKIPPED,
         )
-        for each in set_aside
+        for each in skipped_objects
     ]
     loaded_cluster = LoadedCluster(cluster, [*assumptions, *bad, *completed, *listed], documents, needs.extra_fields)
     return assuming_none(loaded_cluster, source.assume_none)
@@ -164,15 +164,15 @@ def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
     return [Assumption("Node", "", message, AssumptionKind.ABSENT)]
 
 
-def files_listed(passed_over: PassedOver) -> list[Assumption]:
+def files_listed(skipped: SkippedInput) -> list[Assumption]:
     """Report kustomizations, which are not built, files without objects, and files that were not read."""
     built = "a kustomization; it is not built, and the files next to it are read as they are (use -k DIR to build it)"
     lists = (
-        (passed_over.files, "without Kubernetes objects", ""),
-        (passed_over.not_read, "not read", " (neither .yaml, .yml nor .json)"),
+        (skipped.files, "without Kubernetes objects", ""),
+        (skipped.not_read, "not read", " (neither .yaml, .yml nor .json)"),
     )
     return [
-        *(Assumption(name, "", built) for name in passed_over.kustomizations[:_FILES_SHOWN]),
+        *(Assumption(name, "", built) for name in skipped.kustomizations[:_FILES_SHOWN]),
         *(_listed(*each) for each in lists if each[0]),
     ]
 

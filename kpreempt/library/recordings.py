@@ -1,4 +1,4 @@
-"""Questions about the past: which pod preempted another, an object's recorded history, and whether it was predicted."""
+"""Requests about the past: which pod preempted another, an object's recorded history, and whether it was predicted."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Request(Generic[T]):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def _run(self, work: Callable[[], T]) -> None:
-        _HERE.request = self
+        _THREAD_LOCAL.request = self
         try:
             self._result.set_result(work())
         except BaseException as error:
@@ -71,7 +71,7 @@ class Request(Generic[T]):
 
 
 # The request that a thread works for.
-_HERE = threading.local()
+_THREAD_LOCAL = threading.local()
 
 
 def within(seconds: float | None, work: Callable[[], T]) -> T:
@@ -99,7 +99,7 @@ class _Noted:
         super().request(*arguments, **options)  # type: ignore[misc]
 
     def _note(self) -> None:
-        request = getattr(_HERE, "request", None)
+        request = getattr(_THREAD_LOCAL, "request", None)
         if request is not None:
             request.uses(self)
 

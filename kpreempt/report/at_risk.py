@@ -163,15 +163,15 @@ def _budgets_of_pods(answer: PodsAtRisk) -> Section:
 def _order(order: NodeOrder, answer: PodsAtRisk, options: RenderOptions) -> Phrase:
     """The node with its pods, first victim first; the requested pods are highlighted."""
     requested = {item.pod for item in answer.items}
-    standings = order.pods if options.verbose else order.pods[:_ORDER_SHOWN]
+    victims = order.pods if options.verbose else order.pods[:_ORDER_SHOWN]
     parts: list[Part] = [strong(order.node), "  "]
-    for number, standing in enumerate(standings):
-        name = strong(standing.pod) if standing.pod in requested else Span(standing.pod)
+    for number, victim in enumerate(victims):
+        name = strong(victim.pod) if victim.pod in requested else Span(victim.pod)
         parts += [", " if number else "", name]
         # Budgets affect its rank.
-        if standing.violates_budget:
-            names = join_names([bare_name(use.budget) for use in standing.budgets])
+        if victim.violates_budget:
+            names = join_names([bare_name(use.budget) for use in victim.budgets])
             parts.append(Span(f" (budget {names} allows no disruption)", "warn"))
-    if rest := len(order.pods) - len(standings):
+    if rest := len(order.pods) - len(victims):
         parts.append(Span(f", and {rest:,} more", "dim"))
     return tuple(parts)

@@ -219,8 +219,8 @@ class Section(msgspec.Struct, frozen=True):
     A card is marked if its ``style`` is good, bad or warn; ``status`` is the word that a page's search filters by.
 
     A section without a label is a report in itself, one of several of that ``noun``. ``only`` limits it to screens or
-    to pages. ``keeps`` lines don't count when the longest section of a screen is chosen to be cut; at least ``least``
-    lines are shown as long as the section is.
+    to pages. ``reserved_lines`` don't count when the longest section of a screen is chosen to be cut; at least
+    ``min_lines`` lines are shown as long as the section is.
     """
 
     label: str
@@ -234,8 +234,8 @@ class Section(msgspec.Struct, frozen=True):
     priority: int = 0
     short: Section | None = None
     noun: str = "section"
-    keeps: int = 0
-    least: int = 2
+    reserved_lines: int = 0
+    min_lines: int = 2
     only: Literal["", "screen", "page"] = ""
     status: str = ""
 

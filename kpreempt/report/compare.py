@@ -88,7 +88,7 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
             for each in items[0].decisions
         ]
         table = Table(columns("ALGORITHM", "DECISION"), rows, noun="algorithm", is_untitled=True)
-        decided = Section("DECISIONS", blocks=[table], keeps=4, priority=_DECISIONS)
+        decided = Section("DECISIONS", blocks=[table], reserved_lines=4, priority=_DECISIONS)
         sections = [] if errors else [decided, *_difference_sections(items[0])]
     else:
         lead = (

@@ -64,8 +64,8 @@ def sections(check: Check) -> list[Section]:
                 "bad",
             ),
             priority=_BLOCKED,
-            keeps=_MAX_LISTED,
-            least=_MAX_LISTED,
+            reserved_lines=_MAX_LISTED,
+            min_lines=_MAX_LISTED,
             short=Section("BLOCKED", blocks=[Listing(shorter, "blocked eviction")], style="bad"),
         ),
         msgspec.structs.replace(

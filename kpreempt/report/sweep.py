@@ -146,7 +146,7 @@ def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
         shown=_CLUSTERS_SHOWN,
         is_main=True,
     )
-    return Section("CLUSTERS", "worst first" if sweep.items else "", [table], priority=_CLUSTERS, keeps=6)
+    return Section("CLUSTERS", "worst first" if sweep.items else "", [table], priority=_CLUSTERS, reserved_lines=6)
 
 
 def _row(each: SweptCluster, outcomes: list[Outcome], *, has_audits: bool) -> list[Words]:

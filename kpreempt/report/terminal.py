@@ -180,9 +180,9 @@ def _fitted(
     shown = [_shortened(chunks, max(space, _MIN_LINES), width) for chunks in sections]
     left: Counter[str] = Counter()
     while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > space:
-        longest = [at for at in range(len(shown)) if len(shown[at]) > ranked[at].least]
+        longest = [at for at in range(len(shown)) if len(shown[at]) > ranked[at].min_lines]
         if longest:
-            at = max(longest, key=lambda at: (len(shown[at]) - ranked[at].keeps, at))
+            at = max(longest, key=lambda at: (len(shown[at]) - ranked[at].reserved_lines, at))
             shown[at] = _shortened(sections[at], len(shown[at]) - 1, width)
             continue
         shown.pop()

@@ -48,7 +48,7 @@ class Readable(Protocol):
         """Read up to ``size`` bytes; empty only at the end."""
 
 
-class PassedOver(msgspec.Struct):
+class SkippedInput(msgspec.Struct):
     """Files that the readers skip: those without objects, those ``not_read`` due to their names, and ``bad`` ones.
 
     A bad file is an error unless ``skips_bad``; then reading continues without it. ``kustomizations`` are files that
@@ -92,7 +92,7 @@ class InputLimits:
         self.limit = max_unpacked
         self._left = max_unpacked
         # What readers skipped, to be listed in the answer.
-        self.passed_over = PassedOver()
+        self.skipped = SkippedInput()
 
     @property
     def is_spent(self) -> bool:
@@ -103,10 +103,10 @@ class InputLimits:
         """Reset the count: the unpacked data is gone, and the inputs are read again."""
         self._left = self.limit
 
-    def take_passed_over(self) -> PassedOver:
+    def take_skipped(self) -> SkippedInput:
         """Return what was skipped since the last call."""
-        taken, self.passed_over = self.passed_over, PassedOver()
-        self.passed_over.skips_bad = taken.skips_bad
+        taken, self.skipped = self.skipped, SkippedInput()
+        self.skipped.skips_bad = taken.skips_bad
         return taken
 
     def spend(self, count: int, name: str) -> None:

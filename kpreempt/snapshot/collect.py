@@ -32,7 +32,7 @@ from kpreempt.snapshot.decode import (
     is_later,
     parse_json,
 )
-from kpreempt.snapshot.kinds import COMPARED, RECORDED, find_kind, resource_of
+from kpreempt.snapshot.kinds import COMPARED_KINDS, RECORDED, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
 from kpreempt.snapshot.object_store import LACKING_ANNOTATIONS, LACKING_CONDITIONS, ObjectStore, Stored
 from kpreempt.snapshot.wire_types import shown
@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 # Returns the part of a document that is kept for the reader of the cluster.
 Packs = Callable[[dict[str, Any]], Any]
 # Returns whether to keep the document of a record.
-Keeps = Callable[[str, Record], bool]
+KeepDocument = Callable[[str, Record], bool]
 
 # How kubectl and the API server begin an object, so that its end need not be searched for.
 _COMMON_START = re.compile(
@@ -58,20 +58,20 @@ _OPENSHIFT = "config.openshift.io"
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """What a request needs from a cluster in addition to what schedulers read, and what it can do without.
 
-    ``keeps`` gets the kind and the record of each object, and returns whether to keep its document next to the cluster,
-    unmodified; documents may contain secrets and must not be written to any file. Data ``extra_fields`` by plugins
-    becomes part of the cluster.
+    ``keep_document`` gets the kind and the record of each object, and returns whether to keep its document next to the
+    cluster, unmodified; documents may contain secrets and must not be written to any file. The
+    ``extra_fields``, which plugins read, become part of the cluster.
 
     The rest applies to live clusters; a dump has what it has. Events are read ``with_events``. Kinds without records
-    (``COMPARED``) are read if they are in ``compared``, by name, and only for ``keeps``. Kinds in ``unneeded``, by
-    name, are not read, as if there were none.
+    (``COMPARED_KINDS``) are read if they are in ``compare_kinds``, by name, and only for ``keep_document``. Kinds in
+    ``skip_kinds``, by name, are not read, as if there were none.
     """
 
-    keeps: Keeps | None = None
+    keep_document: KeepDocument | None = None
     extra_fields: ExtraFields = NO_EXTRAS
     with_events: bool = False
-    compared: Collection[str] = ()
-    unneeded: Container[str] = ()
+    compare_kinds: Collection[str] = ()
+    skip_kinds: Container[str] = ()
 
 
 NOTHING_MORE = Needs()
@@ -96,7 +96,7 @@ _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
 _NAME_DECODER = msgspec.json.Decoder(NamedObject)
 # Kinds that no snapshot has but that are known to be namespaced.
-_NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED.values() if kind.is_namespaced)
+_NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED_KINDS.values() if kind.is_namespaced)
 
 
 class _KindStore:
@@ -131,10 +131,10 @@ class Collector:
     """Collects objects and builds the cluster.
 
     ``defaults_namespace`` puts objects without a namespace into ``default``, like kubectl. With ``skips_bad_objects``,
-    objects that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions`` are those that a dump
-    was made with. ``keeps`` returns whether to keep an object's document next to the cluster, as plain data; without
-    it, none are kept. ``packs`` returns the part of a document to keep. Data that is ``extra_fields`` becomes part of
-    the cluster.
+    objects that cannot be decoded are kept in ``skipped_objects`` instead of raised. ``assumptions`` are those that a
+    dump was made with. ``keep_document`` returns whether to keep an object's document next to the cluster, as plain
+    data; without it, none are kept. ``packs`` returns the part of a document to keep. The ``extra_fields``, which
+    plugins read, become part of the cluster.
     """
 
     def __init__(
@@ -142,29 +142,29 @@ class Collector:
         *,
         defaults_namespace: bool,
         skips_bad_objects: bool = False,
-        keeps: Keeps | None = None,
+        keep_document: KeepDocument | None = None,
         packs: Packs | None = None,
         extra_fields: ExtraFields = NO_EXTRAS,
     ) -> None:
-        self.set_aside: list[InputError] = []
+        self.skipped_objects: list[InputError] = []
         self.assumptions: list[Assumption] = []
         self._defaults_namespace = defaults_namespace
         self._skips_bad_objects = skips_bad_objects
-        self._keeps = keeps
+        self._keep_document = keep_document
         self._packs = packs
-        self._filing = ObjectStore(extra_fields, defaults_namespace=defaults_namespace)
+        self._object_store = ObjectStore(extra_fields, defaults_namespace=defaults_namespace)
         self._annotates = extra_fields.pod_annotations
         self._keeps_conditions = extra_fields.pod_conditions
-        self._wants_more_of_pods = extra_fields.pod_annotations or extra_fields.pod_conditions
+        self._reads_extra_pod_fields = extra_fields.pod_annotations or extra_fields.pod_conditions
         # Sources written by kpreempt, and the indices of their pods, whose annotations and times of conditions are
         # missing.
         self._own_sources: set[str] = set()
         self._bare_pods: set[int] = set()
         # With the API version, by kind, namespace and name.
         self._documents: dict[tuple[str, str, str], tuple[str, Any]] = {}
-        self._shelves = {kind.name: _KindStore(kind) for kind in KINDS.values()}
+        self._kind_stores = {kind.name: _KindStore(kind) for kind in KINDS.values()}
         self._pods = PodDecoder(keeps_conditions=extra_fields.pod_conditions)
-        self._shelves["Pod"].decode = self._pods.decode
+        self._kind_stores["Pod"].decode = self._pods.decode
         self._skipped: Counter[str] = Counter()
         # By kind, with the source that could not read it.
         self._unread: dict[str, tuple[Unread, str]] = {}
@@ -182,40 +182,40 @@ class Collector:
         self._note_header(batch)
         if batch.source != self._source:
             self._source = batch.source
-            for store in self._shelves.values():
+            for store in self._kind_stores.values():
                 store.begin(batch.source)
         for index, json in enumerate(batch.objects):
             try:
                 # The kind of an object, from its first bytes if it begins as usual.
                 latest = self._latest_start
                 if latest is not None and latest.begins(json):
-                    what = latest.what
+                    object_type = latest.object_type
                 else:
                     match = _COMMON_START.match(json)
                     if match is None:
                         name, api_version = _names(json, batch)
-                        what = self._what(name, api_version)
+                        object_type = self._object_type(name, api_version)
                     else:
                         text = match[0]
                         start = self._known_starts.get(text)
                         if start is None:
                             found, group = match[2] or match[3] or b"", match[1] or match[4] or b""
                             start = _Start(
-                                re.compile(re.escape(text)).match, self._what(found.decode(), group.decode())
+                                re.compile(re.escape(text)).match, self._object_type(found.decode(), group.decode())
                             )
                             self._known_starts[text] = start
                         self._latest_start = start
-                        what = start.what
-                if what.store is None:
-                    self._keep_other(what, json)
-                    self._pass_over(what, json, batch, index, depth)
+                        object_type = start.object_type
+                if object_type.store is None:
+                    self._keep_other(object_type, json)
+                    self._skip(object_type, json, batch, index, depth)
                 else:
-                    self._take(what, what.store, json, batch, index)
+                    self._take(object_type, object_type.store, json, batch, index)
             except BadObjectError as error:
                 bad = error.at(batch.source, batch.line_of(index))
                 if not self._skips_bad_objects:
                     raise bad from None
-                self.set_aside.append(bad)
+                self.skipped_objects.append(bad)
 
     def _note_header(self, batch: Batch) -> None:
         self._version = batch.version or self._version
@@ -259,18 +259,18 @@ class Collector:
 
     def forget(self, kind: str, api_version: str = "") -> None:
         """Remove all objects of a kind, because they are read again."""
-        what = self._what(kind, api_version)
-        if what.store is not None:
-            what.store.records = []
-            what.store.index_of.clear()
-        if what.store is not None or kind in COMPARED:
+        object_type = self._object_type(kind, api_version)
+        if object_type.store is not None:
+            object_type.store.records = []
+            object_type.store.index_of.clear()
+        if object_type.store is not None or kind in COMPARED_KINDS:
             self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
-        if what.extra_fields is not None:
-            self._filing.forget(what.extra_fields)
+        if object_type.extra_fields is not None:
+            self._object_store.forget(object_type.extra_fields)
 
     def cluster(self) -> ClusterSnapshot:
         """Build the cluster from all objects so far."""
-        records: dict[str, Any] = {store.kind.field: store.records for store in self._shelves.values()}
+        records: dict[str, Any] = {store.kind.field: store.records for store in self._kind_stores.values()}
         return ClusterSnapshot(
             **records,
             version=self._version or kubernetes_version(self._openshift),
@@ -281,15 +281,15 @@ class Collector:
             unread={
                 kind: why
                 for kind, (why, source) in self._unread.items()
-                if (store := self._shelves.get(kind)) is None
+                if (store := self._kind_stores.get(kind)) is None
                 or all(store.source_of(index).startswith(source) for index in range(len(store.records)))
             },
-            documents=self._filing.documents(),
+            documents=self._object_store.documents(),
         )
 
     def lacking(self) -> list[Assumption]:
         """List what is wanted but unknown, because kpreempt's dumps do not keep it."""
-        found = self._filing.lacking(self._kept_complete) if self._own_sources else []
+        found = self._object_store.lacking(self._kept_complete) if self._own_sources else []
         if self._bare_pods and self._annotates:
             found.append(LACKING_ANNOTATIONS)
         if self._bare_pods and self._keeps_conditions:
@@ -300,12 +300,12 @@ class Collector:
         """Return the kept documents in the order of the input, each with its kind and namespace, as packed."""
         return [packed for _, packed in self._documents.values()]
 
-    def _what(self, name: str, api_version: str) -> _ObjectType:
+    def _object_type(self, name: str, api_version: str) -> _ObjectType:
         kind = find_kind(name, api_version)
-        store = self._shelves[kind.name] if kind else None
-        return _ObjectType(store, name, api_version, self._filing.kind_of(name, api_version, kind))
+        store = self._kind_stores[kind.name] if kind else None
+        return _ObjectType(store, name, api_version, self._object_store.kind_of(name, api_version, kind))
 
-    def _take(self, what: _ObjectType, store: _KindStore, json: Json, batch: Batch, index: int) -> None:
+    def _take(self, object_type: _ObjectType, store: _KindStore, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or decide between two of the same name."""
         if store.kind.reasons:
             try:
@@ -322,7 +322,7 @@ class Collector:
             record = decode_carefully(store.kind, json)
             if store.kind.record is Pod:
                 record = self._pods.shared(record)
-        record = as_served(record, what.api_version)
+        record = as_served(record, object_type.api_version)
         meta = record.metadata
         if not meta.name:
             raise BadObjectError(f"{store.kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
@@ -331,20 +331,20 @@ class Collector:
             record = msgspec.structs.replace(record, metadata=meta)
         if self._annotates and store.kind.record is Pod:
             self._pods.annotate(record, annotations_in(json))
-        filed = self._filed(what, json, batch) if what.extra_fields is not None else None
+        stored = self._extra_object(object_type, json, batch) if object_type.extra_fields is not None else None
         records = store.records
         at = store.index_of[meta.namespace].setdefault(meta.name, len(records))
         if at == len(records):
             records.append(record)
         else:
             self._settle(store, at, record, batch, index)
-        if self._wants_more_of_pods and store.kind.record is Pod and records[at] is record:
+        if self._reads_extra_pod_fields and store.kind.record is Pod and records[at] is record:
             (self._bare_pods.add if batch.source in self._own_sources else self._bare_pods.discard)(at)
-        if self._keeps is not None and records[at] is record and self._keeps(store.kind.name, record):
-            self._keep(store.kind.name, what.api_version or batch.api_version, meta, json)
-        if filed is not None:
-            kind, document = filed
-            self._filing.add_extra(kind, document, is_kept=records[at] is record)
+        if self._keep_document is not None and records[at] is record and self._keep_document(store.kind.name, record):
+            self._keep(store.kind.name, object_type.api_version or batch.api_version, meta, json)
+        if stored is not None:
+            kind, document = stored
+            self._object_store.add_extra(kind, document, is_kept=records[at] is record)
 
     def _keep(self, kind: str, api_version: str, meta: ObjectMeta, json: Json) -> None:
         document = {"apiVersion": api_version, "kind": kind, **parse_json(json)}
@@ -352,28 +352,32 @@ class Collector:
         packed = document if self._packs is None else self._packs(document)
         self._documents[kind, meta.namespace, meta.name] = document["apiVersion"], packed
 
-    def _keep_other(self, what: _ObjectType, json: Json) -> None:
+    def _keep_other(self, object_type: _ObjectType, json: Json) -> None:
         """Keep the document of an object that is otherwise skipped, if requested."""
-        if self._keeps is None or what.name in KINDS:
+        if self._keep_document is None or object_type.name in KINDS:
             return
         try:
             record = _NAME_DECODER.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             return
         meta = record.metadata
-        if self._defaults_namespace and not meta.namespace and (what.name, _group(what.api_version)) in _NAMESPACED:
+        if (
+            self._defaults_namespace
+            and not meta.namespace
+            and (object_type.name, _group(object_type.api_version)) in _NAMESPACED
+        ):
             meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
-        key = (what.name, meta.namespace, meta.name)
-        is_other = key in self._documents and _group(self._documents[key][0]) != _group(what.api_version)
-        if not is_other and self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
-            self._keep(what.name, what.api_version, meta, json)
+        key = (object_type.name, meta.namespace, meta.name)
+        is_other = key in self._documents and _group(self._documents[key][0]) != _group(object_type.api_version)
+        if not is_other and self._keep_document(object_type.name, msgspec.structs.replace(record, metadata=meta)):
+            self._keep(object_type.name, object_type.api_version, meta, json)
 
     def _settle(self, store: _KindStore, at: int, record: Record, batch: Batch, index: int) -> None:
         known = store.records[at]
         is_own = batch.source in self._own_sources
         # For pods that differ at most in what kpreempt's dumps leave out: annotations, and most of their conditions.
         is_same_pod = (
-            self._wants_more_of_pods
+            self._reads_extra_pod_fields
             and isinstance(record, Pod)
             and _without_conditions(without_annotations(record)) == _without_conditions(without_annotations(known))
         )
@@ -385,31 +389,35 @@ class Collector:
             name = f"{store.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " ")
             raise _duplicate(name, there, batch, index)
 
-    def _pass_over(self, what: _ObjectType, json: Json, batch: Batch, index: int, depth: int) -> None:
+    def _skip(self, object_type: _ObjectType, json: Json, batch: Batch, index: int, depth: int) -> None:
         """Count an object of a kind that is not kept, or add the items of a list within a list."""
         top = list_within(json) if _HAS_ITEMS.search(json) else None
         if top is None:
-            if what.name == "ClusterVersion" and _group(what.api_version) == _OPENSHIFT:
+            if object_type.name == "ClusterVersion" and _group(object_type.api_version) == _OPENSHIFT:
                 self._openshift = openshift_version(parse_json(json)) or self._openshift
-            filed = self._filed(what, json, batch)
-            if filed is not None and not self._filing.add(*filed):
-                meta = filed[1].names.metadata
-                raise _duplicate(f"{what.name} {meta.namespace}/{meta.name}".replace(" /", " "), "", batch, index)
+            stored = self._extra_object(object_type, json, batch)
+            if stored is not None and not self._object_store.add(*stored):
+                meta = stored[1].names.metadata
+                raise _duplicate(
+                    f"{object_type.name} {meta.namespace}/{meta.name}".replace(" /", " "), "", batch, index
+                )
             # A kpreempt dump states the numbers itself.
-            if batch.source not in self._own_sources or what.name not in COMPARED:
-                self._skipped[what.name] += 1
+            if batch.source not in self._own_sources or object_type.name not in COMPARED_KINDS:
+                self._skipped[object_type.name] += 1
             return
         if depth >= _MAX_LISTS:
-            raise BadObjectError(what.name, "", "is nested too deeply")
+            raise BadObjectError(object_type.name, "", "is nested too deeply")
         for inner in batches_of_list(batch.source, top, fixed_line(batch.line_of(index))):
             self.add(inner, depth=depth + 1)
 
-    def _filed(self, what: _ObjectType, json: Json, batch: Batch) -> tuple[ObjectKind, Stored] | None:
+    def _extra_object(self, object_type: _ObjectType, json: Json, batch: Batch) -> tuple[ObjectKind, Stored] | None:
         """Return an object ready to be filed, if it is wanted."""
-        if what.extra_fields is None:
+        if object_type.extra_fields is None:
             return None
-        version, is_own = what.api_version or batch.api_version, batch.source in self._own_sources
-        return what.extra_fields, self._filing.read(what.extra_fields, version, json, is_partial=is_own)
+        version, is_own = object_type.api_version or batch.api_version, batch.source in self._own_sources
+        return object_type.extra_fields, self._object_store.read(
+            object_type.extra_fields, version, json, is_partial=is_own
+        )
 
 
 class _ObjectType(msgspec.Struct, frozen=True, gc=False):
@@ -425,7 +433,7 @@ class _Start(NamedTuple):
     """The beginning of an object and the resulting type. Most objects begin like the previous one."""
 
     begins: Callable[[Json], object]
-    what: _ObjectType
+    object_type: _ObjectType
 
 
 def _without_conditions(pod: Pod) -> Pod:

@@ -12,7 +12,7 @@ from kpreempt.model.meta import ObjectMeta
 _ADMISSION = ("admissionregistration.k8s.io",)
 # No scheduler reads these kinds, and no snapshot has records of them. But a change may include them, or they act on the
 # pods that it creates; their documents are what manifests are compared with.
-COMPARED: dict[str, Kind] = {
+COMPARED_KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind("CronJob", "cron_jobs", ObjectMeta, ("batch",)),
@@ -26,7 +26,7 @@ COMPARED: dict[str, Kind] = {
 }
 
 # The kinds in a recording.
-RECORDED: dict[str, Kind] = {**KINDS, **COMPARED}
+RECORDED: dict[str, Kind] = {**KINDS, **COMPARED_KINDS}
 
 
 def plural_of(kind: Kind) -> str:

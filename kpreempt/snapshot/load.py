@@ -40,7 +40,7 @@ class Loaded(msgspec.Struct, frozen=True):
     """
 
     cluster: ClusterSnapshot
-    set_aside: list[InputError]
+    skipped_objects: list[InputError]
     assumptions: list[Assumption] = []
     documents: list[dict[str, Any]] = []
 
@@ -58,19 +58,22 @@ def load_snapshot(
 ) -> Loaded:
     """Read and merge files, directories and, for ``-``, ``stdin``. Unpacked bytes count for ``input_limits``.
 
-    ``intake.passed_over`` gets the files without objects and, with ``skip_bad_objects``, unreadable files, which are
+    ``input_limits.skipped`` gets the files without objects and, with ``skip_bad_objects``, unreadable files, which are
     errors otherwise.
 
     ``progress`` gets the name of what is read and the share of it (0 to 1) that is done; ``phases`` gets ``read`` and
-    ``decode``. If a kpreempt dump lacks data that plugins want, that is an assumption. For recordings, the result is
-    the cluster ``at`` a time (``recording.past``), or at their end, without documents. Raises ``InputError``.
+    ``decode``. If a kpreempt dump lacks data that plugins read, that is an assumption. For recordings, the result is
+    the cluster ``at`` a time (``recording.as_of``), or at their end, without documents. Raises ``InputError``.
     """
     collector = Collector(
-        defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=needs.keeps, extra_fields=needs.extra_fields
+        defaults_namespace=True,
+        skips_bad_objects=skip_bad_objects,
+        keep_document=needs.keep_document,
+        extra_fields=needs.extra_fields,
     )
     input_limits = input_limits or InputLimits()
-    passed_over = input_limits.passed_over
-    passed_over.skips_bad = skip_bad_objects
+    skipped = input_limits.skipped
+    skipped.skips_bad = skip_bad_objects
     recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
         raise UsageError("--at needs a recording", hint="--snapshot DIR, of kpreempt record --to DIR")
@@ -86,9 +89,9 @@ def load_snapshot(
                     for batch in pasts[-1].batches:
                         collector.add(batch)
                 continue
-            has_objects, layout, bad_before = False, DumpLayout(), len(passed_over.bad)
+            has_objects, layout, bad_before = False, DumpLayout(), len(skipped.bad)
             for source in timed_items(phases, "read", read_sources(path, stdin, input_limits)):
-                batches = passed_over.objects_of(source.name, _batches_of(source, layout))
+                batches = skipped.objects_of(source.name, _batches_of(source, layout))
                 for batch in timed_items(phases, "read", batches):
                     has_objects = True
                     if progress is not None:
@@ -96,11 +99,11 @@ def load_snapshot(
                     with phases.phase("decode"):
                         collector.add(batch)
             for error in layout.errors():
-                passed_over.skip(error)
-                passed_over.files[:] = [each for each in passed_over.files if each != error.source]
+                skipped.skip(error)
+                skipped.files[:] = [each for each in skipped.files if each != error.source]
             if not has_objects:
                 problem = InputError("contains no objects", source=STDIN_NAME if path == STDIN else path)
-                raise next(iter(passed_over.bad[bad_before:]), problem)
+                raise next(iter(skipped.bad[bad_before:]), problem)
     with phases.phase("decode"):
         cluster = collector.cluster()
         # Kinds without objects count as ``unread`` unless the input claims to have them all.
@@ -117,7 +120,7 @@ def load_snapshot(
         place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
         pods = sorted(cluster.pods, key=lambda pod: place_of.get(pod.key, -1))
         cluster = msgspec.structs.replace(cluster, pods=pods, pod_orders=orders)
-    return Loaded(cluster, collector.set_aside, assumptions, collector.documents())
+    return Loaded(cluster, collector.skipped_objects, assumptions, collector.documents())
 
 
 def _batches_of(source: Source, layout: DumpLayout) -> Iterator[Batch]:

@@ -63,8 +63,8 @@ def read_manifest(
     """Read the objects of a file, a directory, a URL or, for ``-``, of ``stdin``; lists are split up.
 
     In a directory, only ``.yaml``, ``.yml`` and ``.json`` files are read, as by kubectl, and packed ones;
-    ``intake.passed_over`` gets the others, and values that are not objects. Raises ``InputError``, also if there are no
-    objects, unless ``may_be_empty``.
+    ``input_limits.skipped`` gets the others, and values that are not objects. Raises ``InputError``, also if there are
+    no objects, unless ``may_be_empty``.
     """
     input_limits = input_limits or InputLimits()
     if path.lower().startswith(("http://", "https://")):
@@ -72,7 +72,7 @@ def read_manifest(
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
         return manifest_in(download(path, os.environ), without_secrets(path), input_limits, may_be_empty=may_be_empty)
-    sources = read_sources(path, stdin, input_limits, endings=_OF_FOLDERS, skipped=input_limits.passed_over.not_read)
+    sources = read_sources(path, stdin, input_limits, endings=_OF_FOLDERS, skipped=input_limits.skipped.not_read)
     return _objects(sources, STDIN_NAME if path == STDIN else path, input_limits, may_be_empty=may_be_empty)
 
 
@@ -87,31 +87,31 @@ def manifest_in(
 def _objects(
     sources: Iterable[Source], name: str, input_limits: InputLimits, *, may_be_empty: bool
 ) -> list[ManifestObject]:
-    passed_over, bad_before = input_limits.passed_over, len(input_limits.passed_over.bad)
+    skipped, bad_before = input_limits.skipped, len(input_limits.skipped.bad)
     objects: list[ManifestObject] = []
     # The files that kustomizations name as patches, and the kustomizations.
     patches: dict[str, str] = {}
     for source in sources:
         if documents := _kustomization(source):
-            passed_over.kustomizations.append(source.name)
+            skipped.kustomizations.append(source.name)
             folder = os.path.dirname(source.name)  # noqa: PTH120
             patches |= dict.fromkeys(_patches(documents, folder), source.name)
             continue
         origin_at = _origins(source.content)
         # Mapped content is only available briefly.
         text = source.content if isinstance(source.content, bytes) else b""
-        for each in passed_over.objects_of(source.name, _objects_in(source)):
+        for each in skipped.objects_of(source.name, _objects_in(source)):
             if str(each.document.get("apiVersion")).startswith(_KUSTOMIZE):
-                passed_over.kustomizations.append(source.name)
+                skipped.kustomizations.append(source.name)
             else:
                 objects.append(msgspec.structs.replace(each, origin=origin_at(each.line), text=text))
     for each in [each for each in objects if os.path.normpath(each.source) in patches]:
         problem = f"is a patch of {patches[os.path.normpath(each.source)]}, not an object"
-        passed_over.skip(InputError(problem, source=each.source, line=each.line, hint="-k DIR builds it"))
+        skipped.skip(InputError(problem, source=each.source, line=each.line, hint="-k DIR builds it"))
     objects = [each for each in objects if os.path.normpath(each.source) not in patches]
-    if not objects and (passed_over.bad[bad_before:] or not may_be_empty):
-        hint = "-k DIR builds a kustomization" if passed_over.kustomizations else ""
-        raise next(iter(passed_over.bad[bad_before:]), InputError("contains no objects", source=name, hint=hint))
+    if not objects and (skipped.bad[bad_before:] or not may_be_empty):
+        hint = "-k DIR builds a kustomization" if skipped.kustomizations else ""
+        raise next(iter(skipped.bad[bad_before:]), InputError("contains no objects", source=name, hint=hint))
     return objects
 
 

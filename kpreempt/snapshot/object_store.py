@@ -76,34 +76,34 @@ class ObjectStore:
             is_partial,
         )
 
-    def add(self, kind: ObjectKind, filed: Stored) -> bool:
+    def add(self, kind: ObjectKind, stored: Stored) -> bool:
         """File an object that has no record.
 
         Of two objects with the same name, the one with the higher ``resourceVersion`` is kept, or the first if equal.
         Returns ``False`` if they differ and it is unknown which is later.
         """
-        file, meta = self._files[kind.key], filed.names.metadata
-        known = file.setdefault((meta.namespace, meta.name), filed)
-        if known is filed or is_later(known.names, filed.names):
+        file, meta = self._files[kind.key], stored.names.metadata
+        known = file.setdefault((meta.namespace, meta.name), stored)
+        if known is stored or is_later(known.names, stored.names):
             return True
-        if is_later(filed.names, known.names):
-            file[meta.namespace, meta.name] = filed
+        if is_later(stored.names, known.names):
+            file[meta.namespace, meta.name] = stored
             return True
         version = meta.resource_version
         is_same_version = bool(version) and version == known.names.metadata.resource_version
-        return known.document == filed.document or is_same_version
+        return known.document == stored.document or is_same_version
 
-    def add_extra(self, kind: ObjectKind, filed: Stored, *, is_kept: bool) -> None:
+    def add_extra(self, kind: ObjectKind, stored: Stored, *, is_kept: bool) -> None:
         """File an object next to its record.
 
         ``is_kept`` is whether its record is the one kept of two with the same name.
 
         An object equal to an earlier record adds what a kpreempt dump left out.
         """
-        file, meta = self._files[kind.key], filed.names.metadata
-        known = file.setdefault((meta.namespace, meta.name), filed)
-        if is_kept or (known.is_partial and not is_later(known.names, filed.names)):
-            file[meta.namespace, meta.name] = filed
+        file, meta = self._files[kind.key], stored.names.metadata
+        known = file.setdefault((meta.namespace, meta.name), stored)
+        if is_kept or (known.is_partial and not is_later(known.names, stored.names)):
+            file[meta.namespace, meta.name] = stored
 
     def forget(self, kind: ObjectKind) -> None:
         """Remove all objects of a kind, because they are read again."""
@@ -120,15 +120,15 @@ class ObjectStore:
         """
         found = []
         for kind in (each for kinds in self._by_kind.values() for each in kinds if each.key not in is_kept_complete):
-            filed, is_record = self._files[kind.key].values(), is_always_kept(kind)
-            if not any(each.is_partial for each in filed) if is_record else filed:
+            stored, is_record = self._files[kind.key].values(), is_always_kept(kind)
+            if not any(each.is_partial for each in stored) if is_record else stored:
                 continue
-            keeps, rest = ("little of each", "the rest") if is_record else ("none", "any")
+            kept_part, rest = ("little of each", "the rest") if is_record else ("none", "any")
             known = KINDS[kind.kind] if is_record else None
             plural = kind.resource if known is None else plural_of(known)
             scope = " -A" if (known or kind).is_namespaced else ""
             command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{scope}"
-            why = f"a kpreempt dump keeps {keeps}, so plugins do not see {rest}; "
+            why = f"a kpreempt dump keeps {kept_part}, so plugins do not see {rest}; "
             what = f"to include them, add the output of {command} -o yaml as another --snapshot"
             found.append(Assumption(kind.key, "snapshot", why + what))
         return found

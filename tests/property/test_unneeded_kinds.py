@@ -30,10 +30,10 @@ HARMLESS = [{"name": "tmp", "emptyDir": {}}, {"name": "token", "projected": {}},
 @given(scenario=whole_scenarios(among=tuple(each for each in FEATURES if each != "gates")))
 def test_a_pod_without_volumes_needs_none_of_these_kinds(algorithm: str, scenario: Object) -> None:
     document: dict[str, Any] = {**scenario["pod"], "spec": {**scenario["pod"]["spec"], "volumes": HARMLESS}}
-    unneeded = kinds_not_needed(pods_of({"apiVersion": "v1", "kind": "Pod", **document}))
-    assert unneeded
+    skipped_kinds = kinds_not_needed(pods_of({"apiVersion": "v1", "kind": "Pod", **document}))
+    assert skipped_kinds
     cluster, pod = cluster_of(scenario["objects"]), pod_of(document)
-    lacking = msgspec.structs.replace(cluster, **{KINDS[name].field: [] for name in unneeded})
+    lacking = msgspec.structs.replace(cluster, **{KINDS[name].field: [] for name in skipped_kinds})
     scheduler = scheduler_for(algorithm)
     whole, less = (scheduler.decide(scheduler.prepare(each, now=NOW), pod) for each in (cluster, lacking))
     assert less == whole

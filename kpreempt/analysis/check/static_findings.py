@@ -133,11 +133,11 @@ def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Sta
 def _of_reset(reset: Reset) -> StaticFinding:
     count = abs(reset.current - reset.written)
     pods = "1 pod" if count == 1 else f"{count} pods"
-    them = "it" if count == 1 else "them"
+    pronoun = "it" if count == 1 else "them"
     done = (
-        f"deletes {pods} until the autoscaler recreates {them}"
+        f"deletes {pods} until the autoscaler recreates {pronoun}"
         if reset.written < reset.current
-        else f"adds {pods} until the autoscaler deletes {them}"
+        else f"adds {pods} until the autoscaler deletes {pronoun}"
     )
     detail = (
         f"{reset.autoscaler} set {reset.current} replicas, but the manifest sets {reset.written}; applying it {done}"
@@ -283,11 +283,15 @@ def _of_node_names(
 
 def _of_adoption(adoption: Adoption, simulation: Simulation) -> StaticFinding:
     objects = [each.removeprefix("Pod ") for each in adoption.objects]
-    them, its = ("it", "its") if len(objects) == 1 else ("them", "their")
+    pronoun, possessive = ("it", "its") if len(objects) == 1 else ("them", "their")
     has_sets = adoption.objects[0].startswith("ReplicaSet ")
     if adoption.surplus is not None:
         deletions = adoption.surplus
-        deletes = f"scales {them} to 0 unless {its} template matches" if has_sets else f"deletes {deletions} of {them}"
+        deletes = (
+            f"scales {pronoun} to 0 unless {possessive} template matches"
+            if has_sets
+            else f"deletes {deletions} of {pronoun}"
+        )
     else:
         terminations = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
         pods = {
@@ -297,7 +301,7 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> StaticFinding:
             or (has_sets and step.owner.replace(" ", f" {step.pod.partition('/')[0]}/", 1) in adoption.objects)
         }
         deletions = len(pods)
-        deletes = f"deletes {'1 pod' if deletions == 1 else f'{deletions} pods'}{f' of {them}' if has_sets else ''}"
+        deletes = f"deletes {'1 pod' if deletions == 1 else f'{deletions} pods'}{f' of {pronoun}' if has_sets else ''}"
     detail = f"{some_of(objects)}" + (f", and {deletes}" if deletions else ", and keeps all of {them}")
     return StaticFinding(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_critical=deletions > 0)
 

@@ -223,9 +223,9 @@ def smallest_changes(
     verifier = _Verifier(workload, config, now, len(objects.workloads))
     found: list[WorkloadChange] = []
     try:
-        standing = SnapshotQueue(objects, infos_of(objects, config), config, now)
+        snapshot_queue = SnapshotQueue(objects, infos_of(objects, config), config, now)
         for kind in (WorkloadChangeKind.NOMINAL_QUOTA, WorkloadChangeKind.BORROWING_LIMIT):
-            found += _raised(workload, queue, objects, standing, verifier, kind)
+            found += _raised(workload, queue, objects, snapshot_queue, verifier, kind)
         found += [each for search in (_priority, _pods) if (each := search(workload, objects, verifier))]
     except _ExhaustedError:
         return found, False
@@ -241,14 +241,14 @@ def _raised(
     workload: Workload,
     queue: ClusterQueue,
     objects: KueueObjects,
-    standing: SnapshotQueue,
+    snapshot_queue: SnapshotQueue,
     verifier: _Verifier,
     kind: WorkloadChangeKind,
 ) -> Iterator[WorkloadChange]:
     """Raise the nominal quota, or an existing borrowing limit, flavor by flavor."""
     field = "nominal_quota" if kind is WorkloadChangeKind.NOMINAL_QUOTA else "borrowing_limit"
     for flavor in dict.fromkeys(each.name for group in queue.spec.resource_groups for each in group.flavors):
-        short = standing.shortages(workload.key, flavor)
+        short = snapshot_queue.shortages(workload.key, flavor)
         changes: list[tuple[str, ...]] = []
 
         def raised(

@@ -310,13 +310,13 @@ def workloads_at_risk(
     A threat is a Workload that preempts another one as the only head, or with all pending ones.
     """
     infos = infos_of(objects, config)
-    standing = SnapshotQueue(objects, infos, config, now)
+    snapshot_queue = SnapshotQueue(objects, infos, config, now)
     found = run_cycles(objects, config, now=now, cycles=MAX_CYCLES, heads=MAX_HEADS, infos=infos)
     known = _together(found)
     all_assumptions = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
-    waiting = standing.waiting()
+    waiting = snapshot_queue.waiting()
     for key in waiting[:_MAX_ALONE]:
-        for aim in standing.aims(key):
+        for aim in snapshot_queue.aims(key):
             previous = known.get((aim.target, key))
             cycle, is_certain = (previous.cycle, previous.is_certain) if previous else (0, False)
             known[aim.target, key] = _Known(aim.reason, True, cycle, aim.is_certain or is_certain)
@@ -331,7 +331,7 @@ def workloads_at_risk(
         threats.setdefault(target, []).append(WorkloadThreat(key, queue_of(preemptor, objects), priority, *each))
     selected = [each for each in objects.workloads if _has_quota(each) and is_selected(each)]
     pods = PodsOfWorkloads(objects.cluster)
-    items = [_threatened(each, threats.get(each.key, []), standing, pods) for each in selected]
+    items = [_threatened(each, threats.get(each.key, []), snapshot_queue, pods) for each in selected]
     items.sort(key=lambda each: (not each.threats, not any(loan.reclaimers for loan in each.borrowed), each.priority))
     return WorkloadsAtRisk(
         items=items[:limit],
@@ -367,7 +367,7 @@ def _has_quota(workload: Workload) -> bool:
 
 
 def _threatened(
-    workload: Workload, threats: list[WorkloadThreat], standing: SnapshotQueue, pods: PodsOfWorkloads
+    workload: Workload, threats: list[WorkloadThreat], snapshot_queue: SnapshotQueue, pods: PodsOfWorkloads
 ) -> WorkloadAtRisk:
     admission = workload.status.admission
     return WorkloadAtRisk(
@@ -376,7 +376,7 @@ def _threatened(
         priority=workload.spec.priority or 0,
         pods=pods.of(workload),
         threats=sorted(threats, key=lambda each: (-each.priority, each.workload)),
-        borrowed=[BorrowedQuota(*each) for each in standing.loans(workload.key)],
+        borrowed=[BorrowedQuota(*each) for each in snapshot_queue.loans(workload.key)],
     )
 
 

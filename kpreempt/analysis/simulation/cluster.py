@@ -164,7 +164,7 @@ class SimulatedCluster:
             pod, new_claims = with_generated_claims(pod, templates, {claim.key for claim in claimed})
             if new_claims:
                 self._change_claims([*claimed, *new_claims])
-        self._put(pod)
+        self._replace(pod)
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
         self.budgets.join(pod)
@@ -184,7 +184,7 @@ class SimulatedCluster:
             pod.status, phase="Running", start_time=self.now, nominated_node_name="", conditions=[]
         )
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node), status=status)
-        self._put(bound)
+        self._replace(bound)
         if labels:
             self.budgets.join(bound)
         return bound
@@ -215,7 +215,7 @@ class SimulatedCluster:
         losing = [self.pods[other] for other in filter(lower.__contains__, self.pods)] if lower else []
         changed += [(other, replace_in(other, "status", nominated_node_name="")) for other in losing]
         for _, new in changed:
-            self._put(new)
+            self._replace(new)
         return changed
 
     def mark_preempted(self, key: str) -> None:
@@ -244,7 +244,7 @@ class SimulatedCluster:
         if pod.spec.node_name and not pod.is_terminal:
             seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _MAX_GRACE_SECONDS)
         deleted_at = self.at + seconds
-        self._put(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=deleted_at)))
+        self._replace(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=deleted_at)))
         self.pod_lost(key)
         return deleted_at
 
@@ -253,7 +253,7 @@ class SimulatedCluster:
         pod = self.pods[key]
         self.pod_lost(key)
         ended = replace_in(pod, "status", phase=phase)
-        self._put(ended)
+        self._replace(ended)
         self.quotas.count(ended, 1)
         self.quotas.count(pod, -1)
         return ended
@@ -297,7 +297,7 @@ class SimulatedCluster:
             self.snapshot = msgspec.structs.replace(self.snapshot, resource_claims=claims)
             self._changed()
 
-    def _put(self, pod: Pod) -> None:
+    def _replace(self, pod: Pod) -> None:
         old = self.pods.get(pod.key)
         if old is not None:
             self._count(old, -1)

@@ -145,7 +145,7 @@ def capacity_answer(
     if pods_by_node is not None:
         return Capacity(
             pods=sum(pods_by_node.values()),
-            nodes=_rooms(pods_by_node),
+            nodes=_node_capacities(pods_by_node),
             limit=MAX_ON_NODE,
             is_bounded=any(pods >= MAX_ON_NODE for pods in pods_by_node.values()),
         )
@@ -158,7 +158,7 @@ def capacity_answer(
         if placed.verdict is None or placed.verdict.outcome is not Outcome.LANDS or placed.branch is None:
             return Capacity(
                 pods=found.total(),
-                nodes=_rooms(found),
+                nodes=_node_capacities(found),
                 limit=MAX_ONE_BY_ONE,
                 is_by_choice=is_open,
                 outcome=placed.verdict.outcome if placed.verdict is not None else Outcome.NOT_SCHEDULED,
@@ -167,11 +167,11 @@ def capacity_answer(
         found[placed.branch.node] += 1
         is_open |= placed.is_open
     return Capacity(
-        pods=found.total(), nodes=_rooms(found), limit=MAX_ONE_BY_ONE, is_bounded=True, is_by_choice=is_open
+        pods=found.total(), nodes=_node_capacities(found), limit=MAX_ONE_BY_ONE, is_bounded=True, is_by_choice=is_open
     )
 
 
-def _rooms(pods_by_node: Mapping[str, int]) -> list[NodeCapacity]:
+def _node_capacities(pods_by_node: Mapping[str, int]) -> list[NodeCapacity]:
     """The nodes with the most capacity first."""
     return [
         NodeCapacity(node=node, pods=pods) for node, pods in sorted(pods_by_node.items(), key=lambda each: -each[1])

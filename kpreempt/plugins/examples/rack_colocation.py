@@ -122,9 +122,9 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
             return unresolvable(REASON_OTHER_RACK, group=self._group(pod), rack=rack, others=racks)
         too_many = in_rack[rack] + 1 - self.args.max_pods
         if self.args.max_pods and too_many > 0:
-            here = self._members_on(node_info, pod)
-            reject = unschedulable if here >= too_many else unresolvable
-            return reject(REASON_FULL_RACK, group=self._group(pod), rack=rack, pods=in_rack[rack], here=here)
+            on_node = self._members_on(node_info, pod)
+            reject = unschedulable if on_node >= too_many else unresolvable
+            return reject(REASON_FULL_RACK, group=self._group(pod), rack=rack, pods=in_rack[rack], here=on_node)
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:

@@ -59,8 +59,8 @@ def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, An
 def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
     place = nearest_location(finding, check, stream_name)
     stream = location_of(finding).stream_text
-    standing = plain(status_phrase(finding))
-    description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {standing}' if standing else ''}"
+    status = plain(status_phrase(finding))
+    description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {status}' if status else ''}"
     severities = {FindingStatus.FAILS: finding.rule.row.gitlab, FindingStatus.WARNS: "minor"}
     return {
         "description": description,

@@ -220,8 +220,8 @@ def _findings(check: Check, options: RenderOptions) -> list[Section]:
                     style=style,
                     priority=priority if others else 0,
                     short=short,
-                    keeps=_MAX_LISTED,
-                    least=_MAX_LISTED,
+                    reserved_lines=_MAX_LISTED,
+                    min_lines=_MAX_LISTED,
                 )
             )
     if not check.findings:
@@ -243,7 +243,7 @@ def _cards(found: Sequence[Cause], check: Check, shown: int, options: RenderOpti
 def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], options: RenderOptions) -> Section:
     """The rule and the violation, the fix, the source, and, in full reports, all other facts."""
     finding = cause.first
-    standing, style = _STATUSES[finding.status]
+    status, style = _STATUSES[finding.status]
     sentence = cause_phrase(cause, limit=None) if options.verbose else cause_phrase(cause)
     rows: list[tuple[str, Words]] = []
     if finding.status.counts and id(cause) in fixed:
@@ -269,7 +269,7 @@ def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], optio
             rows.append(("waive with", (*waived, f" and {rest:,} more" if rest > 0 else "")))
         if page := options.page_of(finding.rule):
             rows.append(("rule", Span(str(finding.rule), "name", page)))
-    return Section(str(finding.rule), sentence, [Rows(rows)], style=style, status=standing)
+    return Section(str(finding.rule), sentence, [Rows(rows)], style=style, status=status)
 
 
 def _chain(chain: Sequence[str], victims: Mapping[str, Displaced]) -> Phrase:

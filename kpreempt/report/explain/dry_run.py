@@ -235,7 +235,7 @@ def victims_section(verdict: Verdict, options: RenderOptions) -> Section:
             return Section(node, _title(node, verdict), [_victims(node, verdict, options)])
 
         blocks = [Cards(nodes, draw, noun="node", shown=2)]
-    return Section("5 VICTIMS", lead, blocks, keeps=3, priority=_VICTIMS, short=screened_victims(verdict))
+    return Section("5 VICTIMS", lead, blocks, reserved_lines=3, priority=_VICTIMS, short=screened_victims(verdict))
 
 
 def _victims(node: str, verdict: Verdict, options: RenderOptions) -> Table:

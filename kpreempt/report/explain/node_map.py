@@ -91,7 +91,7 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
     if drawn.use.nominated:
         notes += tag("p", "nominated here: ", names(drawn.use.nominated, limit=_PODS_LISTED), class_="dim")
     title = tag(f"h{level}", name(node), " ", drawn.status)
-    return tag("article", title, tag("dl", rows, class_="room"), notes, class_="map") + Html("\n")
+    return tag("article", title, tag("dl", rows, class_="usage"), notes, class_="map") + Html("\n")
 
 
 def _status(node: str, verdict: Verdict) -> Html:

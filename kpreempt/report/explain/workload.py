@@ -144,11 +144,11 @@ def totals_in_words(workload: Workload) -> Phrase:
         (totals.pending, "unschedulable", "bad"),
         (totals.rejected, "rejected", "bad"),
     )
-    here = [(f"{number:,} {words}", style) for number, words, style in outcomes if number]
-    if not here:
+    shown = [(f"{number:,} {words}", style) for number, words, style in outcomes if number]
+    if not shown:
         return (Span("no replica is created", "dim"),)
-    worst: Role = "bad" if any(style == "bad" for _, style in here) else here[-1][1]
-    return (Span(", ".join(words for words, _ in here), worst),)
+    worst: Role = "bad" if any(style == "bad" for _, style in shown) else shown[-1][1]
+    return (Span(", ".join(words for words, _ in shown), worst),)
 
 
 def _outcomes(workload: Workload) -> Phrase:

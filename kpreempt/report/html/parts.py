@@ -66,7 +66,7 @@ def _card(node: NodeUtilization, colors: Mapping[str, int]) -> Html:
     resources = join(_resource(each, node) for each in names[:_RESOURCES_SHOWN])
     title = tag("h3", name(node.node))
     return tag(
-        "article", title, tag("dl", resources, class_="room"), _pods_by_workload(node, colors), class_="map"
+        "article", title, tag("dl", resources, class_="usage"), _pods_by_workload(node, colors), class_="map"
     ) + Html("\n")
 
 

@@ -132,9 +132,9 @@ border-bottom:1px solid var(--line)}
 .maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(24rem,100%),1fr));gap:1rem}
 .map{border:1px solid var(--line);border-radius:.4rem;padding:.8rem 1rem;min-width:0}
 .map h3{margin:0 0 .5rem}
-.room{display:grid;grid-template-columns:5.5rem minmax(0,1fr);gap:.1rem .6rem;margin:0 0 .5rem}
-.room dt{font-size:.9rem}.room dd{margin:0;font-size:.9rem}
-.room svg{margin:.25rem 0 .1rem}
+.usage{display:grid;grid-template-columns:5.5rem minmax(0,1fr);gap:.1rem .6rem;margin:0 0 .5rem}
+.usage dt{font-size:.9rem}.usage dd{margin:0;font-size:.9rem}
+.usage svg{margin:.25rem 0 .1rem}
 .track{fill:var(--track)}.before{fill:var(--before)}.freed{fill:none;stroke:var(--bad);stroke-width:1.5}.after{fill:var(--link)}.over{fill:var(--bad)}
 .map tbody tr:last-child>*{border-bottom:0}
 .map table{font-size:.9rem;margin-top:.3rem}
@@ -178,7 +178,7 @@ html{font-size:10pt}
 body{max-width:none;padding:0 1px}
 section{margin-top:1.8rem}
 nav,.fold,.search{display:none}
-.banner,.card,.map,.lane,.legend,tr,li,.room,caption{break-inside:avoid}
+.banner,.card,.map,.lane,.legend,tr,li,.usage,caption{break-inside:avoid}
 h2,h3,h4,caption,thead,.legend,.axis:not(:last-of-type),section>p:not(:last-child){break-after:avoid}
 footer{margin-top:1rem;break-before:avoid}
 thead{display:table-header-group}

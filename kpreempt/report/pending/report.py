@@ -152,7 +152,9 @@ def _table(pending: PendingPods) -> Section:
         last = details
     titles = columns("#", "POD", "PRIO", "OUTCOME", "NODE", "DETAILS", right=["#", "PRIO"])
     table = Table(titles, rows, noun="pod", has_details=True, numbers=[len(each) for each in pods])
-    return Section("PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, keeps=_MIN_ROWS)
+    return Section(
+        "PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, reserved_lines=_MIN_ROWS
+    )
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:

@@ -119,10 +119,10 @@ class HttpExtender:
             raise ExtenderError(_go_format(result.error) if self._dialect.formats_errors else result.error)
         if self.settings.node_cache_capable and result.node_names is not None:
             known = {node.name for node in nodes}
-            foreign = [name for name in result.node_names if name not in known]
-            if foreign and self._dialect.rejects_unknown_names:
+            unknown = [name for name in result.node_names if name not in known]
+            if unknown and self._dialect.rejects_unknown_names:
                 raise ExtenderError(
-                    f"extender {_quoted(self.name)} claims a filtered node {_quoted(foreign[0])} "
+                    f"extender {_quoted(self.name)} claims a filtered node {_quoted(unknown[0])} "
                     "which is not found in the input node list"
                 )
             passing = [FilteredNode(name) for name in result.node_names]

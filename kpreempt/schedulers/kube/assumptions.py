@@ -101,7 +101,7 @@ def unprotected(
 
 def unordered_budgets(evidence: PreemptionEvidence | None, cluster: ClusterState) -> list[Assumption]:
     """Warn that a pod's budgets are processed in input order, if another order could change the victims."""
-    if evidence is None or not evidence.hangs_on_budget_order or cluster.cluster.has_scheduler_order:
+    if evidence is None or not evidence.depends_on_budget_order or cluster.cluster.has_scheduler_order:
         return []
     return [
         Assumption(

@@ -37,12 +37,12 @@ def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin])
     ``installed`` lists plugins that could be enabled.
     """
     enabled = (name for profile in scheduler.profiles for name in profile.enabled_names)
-    foreign = out_of_tree_names(enabled, scheduler.registry)
+    out_of_tree = out_of_tree_names(enabled, scheduler.registry)
     return SchedulerPlugins(
         algorithm=scheduler.algorithm,
         profiles=[_listed(profile, scheduler) for profile in scheduler.profiles],
         extenders=_extenders(scheduler),
-        available=[each for each in installed if each.name not in foreign],
+        available=[each for each in installed if each.name not in out_of_tree],
         assumptions=[each for each in scheduler.assumptions if each.subject == "scheduler"],
     )
 
@@ -52,7 +52,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
     points = []
     left_out: dict[str, list[str]] = {name: [] for name in profile.enabled_names if not _has_part(name, registry)}
     for point in EXTENSION_POINTS:
-        here = []
+        listed = []
         for name in plugins_at(profile, point, registry):
             # Whether the plugin runs here at the point, or has nothing to do in a what-if.
             if _has_part(name, registry) and (
@@ -61,7 +61,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
                 or registry[name].plugin is not None
                 or point in registry[name].is_modeled
             ):
-                here.append(
+                listed.append(
                     ListedPlugin(
                         name,
                         (registry[name].source if name in registry else "") or OWN_SOURCE,
@@ -70,8 +70,8 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
                 )
             else:
                 left_out.setdefault(name, []).append(point)
-        if here:
-            points.append(ListedPoint(point, point not in NOT_RUN, here))
+        if listed:
+            points.append(ListedPoint(point, point not in NOT_RUN, listed))
     return ListedProfile(
         scheduler_name=profile.scheduler_name,
         points=points,

@@ -243,10 +243,10 @@ def modeled_version(server: str) -> ModeledVersion | None:
         is_release = patch is not None and not found[4]
         return ModeledVersion(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
     text = server.strip().removeprefix("v")
-    for release, its in ALIKE.items():
+    for release, modeled_release in ALIKE.items():
         # Ignore vendor suffixes.
         if text == release or text.startswith((f"{release}-", f"{release}+")):
-            return ModeledVersion(f"{PREFIX}{its}", "alike")
+            return ModeledVersion(f"{PREFIX}{modeled_release}", "alike")
     older = [each for each in RELEASES if _number(each) < _number(minor)]
     if older:
         return ModeledVersion(f"{PREFIX}{older[-1]}", "nearest older")

@@ -36,7 +36,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     plugin = filters[position]
     assert isinstance(plugin, VolumeBinding)
     before = frozenset(each.name for each in filters[:position])
-    nodes = (each.node for each in framework.cluster.node_infos if _may_come_to(verdict, each.name, before))
+    nodes = (each.node for each in framework.cluster.node_infos if _may_become(verdict, each.name, before))
     limit = max(_MIN_ORDERS, min(_MAX_ORDERS, _MAX_NODES // max(1, len(framework.cluster.node_infos))))
     found = plugin.other_orders(state, nodes, limit)
     if found is None:
@@ -84,7 +84,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     )
 
 
-def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
+def _may_become(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
     """Return whether the plugin runs on the node in this cycle, or in a cycle with another order.
 
     It does not if a plugin in ``before`` rejects the node permanently.

@@ -125,11 +125,11 @@ class Cycle:
     def _process(self, entry: Entry) -> None:
         queue = entry.queue
         # Check whether the entry still fits. If not, it may be nominated again with the same flavors.
-        has_quota, has_room = self._fits(entry)
+        has_quota, fits_topology = self._fits(entry)
         new_for_targets = self._overlaps(entry) and self.config.has(Gate.OVERLAP_RECOMPUTE)
-        new_for_capacity = has_quota and not has_room and self.config.has(Gate.TOPOLOGY_RECOMPUTE)
+        new_for_capacity = has_quota and not fits_topology and self.config.has(Gate.TOPOLOGY_RECOMPUTE)
         if not (new_for_targets or new_for_capacity):
-            fits = has_quota and has_room
+            fits = has_quota and fits_topology
         else:
             entry.is_recomputed = True
             entry.info.memory = None
@@ -184,12 +184,12 @@ class Cycle:
             self.stage.remove(each)
         node = entry.queue.node
         has_quota = all(max(0, node.available(fr)) >= amount for fr, amount in entry.quota.items())
-        has_room = has_quota and all(
+        fits_topology = has_quota and all(
             entry.queue.topologies[flavor].fits(pods) for flavor, pods in entry.topology.items()
         )
         for each in gone_infos:
             self.stage.restore(each)
-        return has_quota, has_room
+        return has_quota, fits_topology
 
     def _reserve(self, entry: Entry) -> None:
         """Reserve quota for a Workload that waits without targets, if it could not be reclaimed from others."""

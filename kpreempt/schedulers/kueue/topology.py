@@ -158,15 +158,15 @@ def remaining_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
     return found
 
 
-def copies_that_fit(requests: Requests, room: Requests) -> tuple[int, str]:
+def copies_that_fit(requests: Requests, available: Requests) -> tuple[int, str]:
     """Return how many times requests fit, and the resource that limits this most."""
     found: tuple[int, str] | None = None
     for name, amount in requests.items():
         count = _SUFFICIENT
         if amount != 0:
-            left = room.get(name, 0)
+            remaining = available.get(name, 0)
             # Go truncates toward 0; a number of pods is never negative.
-            count = min(abs(left) // abs(amount), _SUFFICIENT) if (left < 0) == (amount < 0) else 0
+            count = min(abs(remaining) // abs(amount), _SUFFICIENT) if (remaining < 0) == (amount < 0) else 0
         if found is None or (count, name) < found:
             found = count, name
     return found or (0, "")

@@ -316,11 +316,11 @@ class _Search:
             if topology.has_nodes and (what := self._why_not_node(leaf, tolerations)):
                 self._excluded[what] += 1
                 continue
-            room = remaining_of(leaf, is_empty=self._is_empty)
+            available = remaining_of(leaf, is_empty=self._is_empty)
             if leaf.id in self._assumed:
-                room = dict(room)
-                add_requests(room, self._assumed[leaf.id], -1)
-            leaf.pods, limiting = copies_that_fit(requests, room)
+                available = dict(available)
+                add_requests(available, self._assumed[leaf.id], -1)
+            leaf.pods, limiting = copies_that_fit(requests, available)
             if leaf.pods == 0 and limiting:
                 self._excluded[f'resource "{limiting}"'] += 1
         for depth in range(len(topology.levels) - 1, -1, -1):
@@ -407,14 +407,14 @@ class _Search:
         found: list[Domain] = []
         rest = count // size
         for index, each in enumerate(domains):
-            room = each.slices if by_slices else each.pods
-            if room >= rest:
+            available = each.slices if by_slices else each.pods
+            if available >= rest:
                 last = each if self._fullest_first else _smallest_that_holds(domains[index:], rest, by_slices=by_slices)
                 last.pods = rest * size
                 return [*found, last]
-            each.pods = room * size
+            each.pods = available * size
             found.append(each)
-            rest -= room
+            rest -= available
         return []
 
 
@@ -422,7 +422,7 @@ def _smallest_that_holds(domains: list[Domain], requested: int, *, by_slices: bo
     """Return the first of the smallest domains that hold all pods, or the first domain if none does."""
     found, least = domains[0], None
     for each in domains:
-        room = each.slices if by_slices else each.pods
-        if room >= requested and (least is None or room < least):
-            found, least = each, room
+        available = each.slices if by_slices else each.pods
+        if available >= requested and (least is None or available < least):
+            found, least = each, available
     return found

@@ -15,14 +15,14 @@ from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.kueue import KUEUE_GROUP
 from kpreempt.model.meta import ObjectMeta
-from kpreempt.snapshot.kinds import COMPARED, plural_of
+from kpreempt.snapshot.kinds import COMPARED_KINDS, plural_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.object_store import is_always_kept
 
 # Events describe the past, which few requests are about, and there are many of them.
 EVENTS = KINDS["Event"]
-CRON_JOBS = COMPARED["CronJob"]
+CRON_JOBS = COMPARED_KINDS["CronJob"]
 # Nothing can be answered without these.
 INDISPENSABLE = ("Pod", "Node")
 # If the API server does not know these kinds, Volcano or Karpenter is not installed, and there are none.
@@ -56,7 +56,7 @@ def is_custom(kind: Kind) -> bool:
 
 
 def _is_of_plugins(kind: Kind) -> bool:
-    return KINDS.get(kind.name) is not kind and COMPARED.get(kind.name) is not kind
+    return KINDS.get(kind.name) is not kind and COMPARED_KINDS.get(kind.name) is not kind
 
 
 def kinds_of_plugins(extra_fields: ExtraFields) -> tuple[list[Kind], list[str]]:
@@ -90,12 +90,12 @@ def path_of(kind: Kind, api_version: str) -> str:
     return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{plural_of(kind)}"
 
 
-def kinds_to_read(unneeded: Container[str] = ()) -> list[Kind]:
+def kinds_to_read(skip_kinds: Container[str] = ()) -> list[Kind]:
     """Return all kinds that affect scheduling, those with the most objects first, so that they don't finish last.
 
-    Kinds in ``unneeded``, by name, are left out.
+    Kinds in ``skip_kinds``, by name, are left out.
     """
-    others = [kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name) and kind.name not in unneeded]
+    others = [kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name) and kind.name not in skip_kinds]
     return [KINDS["Pod"], *others]
 
 

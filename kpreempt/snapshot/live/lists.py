@@ -27,7 +27,7 @@ from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch, ServerVersion, fixed_line
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
-from kpreempt.snapshot.kinds import COMPARED, RECORDED, resource_of
+from kpreempt.snapshot.kinds import COMPARED_KINDS, RECORDED, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError
@@ -62,7 +62,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     """
 
     cluster: ClusterSnapshot
-    set_aside: list[InputError]
+    skipped_objects: list[InputError]
     assumptions: list[Assumption]
     documents: list[Any] = []
     starts: dict[tuple[str, str], tuple[str, str]] = {}
@@ -88,7 +88,7 @@ def read_cluster(
     collector = Collector(
         defaults_namespace=False,
         skips_bad_objects=skip_bad_objects,
-        keeps=needs.keeps,
+        keep_document=needs.keep_document,
         packs=packs,
         extra_fields=needs.extra_fields,
     )
@@ -109,7 +109,7 @@ def read_cluster(
         for key in kinds_of_plugins(needs.extra_fields)[1]
     ]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
-    return LiveSnapshot(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
+    return LiveSnapshot(cluster, collector.skipped_objects, assumptions, collector.documents(), reader.starts)
 
 
 class _Reader:
@@ -131,9 +131,11 @@ class _Reader:
 
     def read(self, taken_at: datetime, needs: Needs) -> None:
         """Read everything. Raises like ``read_cluster``."""
-        pods, *others = kinds_to_read(needs.unneeded)
+        pods, *others = kinds_to_read(needs.skip_kinds)
         of_plugins, _ = kinds_of_plugins(needs.extra_fields)
-        others += [kind for name, kind in COMPARED.items() if name in needs.compared and kind not in of_plugins]
+        others += [
+            kind for name, kind in COMPARED_KINDS.items() if name in needs.compare_kinds and kind not in of_plugins
+        ]
         others += of_plugins
         try:
             self._begin(Listing(pods, ""))

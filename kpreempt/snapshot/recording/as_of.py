@@ -119,7 +119,7 @@ class _State:
             named = object_name_of_line(line)
             self.current[named.kind][named.key] = line
             if named.kind == "Pod":
-                self._orders.put(observed_pod(line))
+                self._orders.add_existing(observed_pod(line))
 
     def apply(self, change: Change) -> None:
         """Apply a change."""

@@ -72,8 +72,8 @@ class _Pods(NamedTuple):
             return self
         pairs = list(zip(self.places, other.places, strict=True))
         return _Pods(
-            tuple(mine if mine == its else "" for mine, its in pairs),
-            self.unplaced | {mine for mine, its in pairs if mine and mine != its},
+            tuple(first if first == second else "" for first, second in pairs),
+            self.unplaced | {first for first, second in pairs if first and first != second},
         )
 
     def without(self, keys: Collection[str]) -> _Pods:
@@ -108,7 +108,7 @@ class NodeOrders:
     """The pods of each node, updated from watch events in order."""
 
     def __init__(self, known: Mapping[str, Order] | None = None) -> None:
-        """Begin with the ``known`` orders; ``put`` then adds all existing pods."""
+        """Begin with the ``known`` orders; ``add_existing`` then adds all existing pods."""
         self._nodes = {
             node: _Pods(tuple(order.places), frozenset(order.unplaced))
             for node, order in (known or {}).items()
@@ -120,7 +120,7 @@ class NodeOrders:
         self._steps: dict[str, deque[_Step]] = {}
         self._number = 0
 
-    def put(self, pod: CachedPod) -> None:
+    def add_existing(self, pod: CachedPod) -> None:
         """Add a pod that existed at the beginning; its position is the known one, or unknown."""
         self._pods[pod.key] = pod
         if pod.node:

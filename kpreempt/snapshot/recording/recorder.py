@@ -18,7 +18,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot.collect import Keeps, NamedObject
+from kpreempt.snapshot.collect import KeepDocument, NamedObject
 from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decoder_of, parse_json, record_of
 from kpreempt.snapshot.kinds import RECORDED, resource_of
 from kpreempt.snapshot.minimize import minimized
@@ -123,7 +123,7 @@ class Recorder:
                 line = line_of(kind, minimized(record))
                 self._current[kind.name][_key(record)] = line
                 if kind.name == "Pod":
-                    self._orders.put(observed_pod(line))
+                    self._orders.add_existing(observed_pod(line))
         for document_line in documents:
             self._current[document_line.kind][document_line.key] = document_line.text
         self._flushed = header.taken_at
@@ -298,20 +298,24 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Formats objects: documents that ``keeps`` selects are converted by ``kept``, others keep only the fields read."""
+    """Formats objects.
 
-    keeps: Keeps = lambda _kind, _record: False
-    kept: Callable[[Document], Document] = lambda document: document
+    ``convert`` converts the documents that ``keep_document`` selects; of the others, only the fields that are read
+    are kept.
+    """
+
+    keep_document: KeepDocument = lambda _kind, _record: False
+    convert: Callable[[Document], Document] = lambda document: document
 
     def line(self, kind: Kind, record: Record, json: Json, api_version: str) -> bytes:
         """Format an object that was reported as ``json``, served in that API version."""
-        if kind.name in KINDS and not self.keeps(kind.name, record):
+        if kind.name in KINDS and not self.keep_document(kind.name, record):
             return line_of(kind, minimized(record))
         return self.of_document({"apiVersion": api_version, "kind": kind.name, **parse_json(json)}).text
 
     def of_document(self, document: Document) -> Line:
         """Format an object whose document is kept."""
-        found = self.kept(document)
+        found = self.convert(document)
         metadata = found["metadata"]
         if found["kind"] == "Pod":
             found["status"] = status_of(_POD.decode(_ENCODER.encode(document)))

@@ -20,7 +20,7 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import BadObjectError, Record, record_of
-from kpreempt.snapshot.kinds import COMPARED
+from kpreempt.snapshot.kinds import COMPARED_KINDS
 from kpreempt.snapshot.recording.changes import BaseEnd, Change, ChangeType, Order
 from kpreempt.snapshot.recording.pods import pod_line, redacted_rejection
 from kpreempt.snapshot.recording.segments import (
@@ -123,7 +123,7 @@ class _Writer:
                 written.begin(
                     self._base(segment), msgspec.structs.replace(end, continues=end.continues and is_complete)
                 )
-                recorded = (each for each in segment.changes() if each.kind not in COMPARED)
+                recorded = (each for each in segment.changes() if each.kind not in COMPARED_KINDS)
                 for changes in _together(self._change(segment, each) for each in recorded):
                     written.append(changes)
                 is_complete = segment.damage is None
@@ -158,7 +158,9 @@ class _Writer:
             }
         except KeyError:
             raise segment.bad_line(_UNKNOWN, END) from None
-        versions: Mapping[str, int] = {label: each for label, each in end.versions.items() if label not in COMPARED}
+        versions: Mapping[str, int] = {
+            label: each for label, each in end.versions.items() if label not in COMPARED_KINDS
+        }
         return BaseEnd(
             versions=versions,
             taken_at=self._redaction.time(end.taken_at),

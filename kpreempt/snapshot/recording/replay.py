@@ -22,7 +22,7 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import PodDecoder, Record, record_of
-from kpreempt.snapshot.kinds import COMPARED, resource_of
+from kpreempt.snapshot.kinds import COMPARED_KINDS, resource_of
 from kpreempt.snapshot.recording.as_of import LATE
 from kpreempt.snapshot.recording.changes import Change, ChangeType, Key, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
@@ -128,9 +128,9 @@ class Situation:
                     doubted.add(each.spec.node_name)
         known = min((each.version for each in self._last(undone)), default=self.trace.version)
         unsure, before = self._orders[by_position]
-        standings = [(each, True) for each in self._known]
-        standings += [(each, index < before + bound) for index, each in enumerate(unsure)]
-        for each, is_there in standings:
+        states = [(each, True) for each in self._known]
+        states += [(each, index < before + bound) for index, each in enumerate(unsure)]
+        for each, is_there in states:
             if is_there != (each.written < known):
                 doubted.update(_with_node(pods, each, is_present=is_there))
         return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen_at, doubted)
@@ -174,7 +174,7 @@ class Replay:
                 continue
             self.records[named.kind][named.key] = self._decoded(named.kind, line)
             if named.kind == "Pod":
-                self._orders.put(observed_pod(line))
+                self._orders.add_existing(observed_pod(line))
 
     def situations(self) -> Iterator[Situation]:
         """Yield the situation of every decision, in order; each is valid until the next."""
@@ -218,7 +218,7 @@ class Replay:
         return msgspec.structs.replace(self._header, **records, pod_orders=orders, taken_at=at)
 
     def _apply(self, change: Change) -> None:
-        if change.kind in COMPARED:
+        if change.kind in COMPARED_KINDS:
             return
         if change.what in (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED) and change.kind != "Event":
             records, key = self.records[change.kind], (change.namespace, change.name)

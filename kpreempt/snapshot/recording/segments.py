@@ -444,8 +444,8 @@ class Segments:
             sizes = [path.stat().st_size for path in paths]
             for index, (path, follower) in enumerate(pairwise(paths)):
                 # The rest is for changes, and for the next base before old segments are deleted.
-                has_room = sum(sizes[index:]) * 2 <= self._limits.max_size
-                if has_room and now - began(follower) <= self._limits.keep:
+                has_space = sum(sizes[index:]) * 2 <= self._limits.max_size
+                if has_space and now - began(follower) <= self._limits.keep:
                     return
                 path.unlink()
 

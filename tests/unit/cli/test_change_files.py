@@ -42,7 +42,7 @@ def test_of_a_folder_only_what_kubectl_reads_is_read(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     input_limits = InputLimits()
     assert [each.document["kind"] for each in read_change([str(tmp_path)], input_limits)] == ["Ofa", "Ofb", "Ofc"]
-    assert [Path(each).name for each in input_limits.passed_over.not_read] == [
+    assert [Path(each).name for each in input_limits.skipped.not_read] == [
         *("Makefile", "d.yaml.bak", "e.txt", "f.tpl", "values.yaml.orig")
     ]
 

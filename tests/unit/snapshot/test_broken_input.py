@@ -209,7 +209,7 @@ def test_bad_objects_can_be_set_aside_and_are_listed(tmp_path: Path) -> None:
     path.write_bytes(listed(pod(), bad, {"kind": "Pod", "metadata": {}}))
     loaded = load_snapshot([str(path)], skip_bad_objects=True)
     assert [each.key for each in loaded.cluster.pods] == ["shop/api-7f9"]
-    assert [(each.object_name, each.path, each.problem) for each in loaded.set_aside] == [
+    assert [(each.object_name, each.path, each.problem) for each in loaded.skipped_objects] == [
         ("Pod shop/bad", "spec.priority", 'expected an integer, got "high"'),
         ("Pod", "metadata.name", "is missing"),
     ]

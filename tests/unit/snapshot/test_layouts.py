@@ -180,7 +180,7 @@ def test_what_could_be_an_object_is_an_error_or_skipped_and_listed(tmp_path: Pat
         assert caught.value.source == str(tmp_path / name)
     input_limits = InputLimits()
     assert load_snapshot([folder], skip_bad_objects=True, input_limits=input_limits).cluster.version == "v1.36.0"
-    assert [each.source for each in input_limits.passed_over.bad] == [str(tmp_path / name)]
+    assert [each.source for each in input_limits.skipped.bad] == [str(tmp_path / name)]
 
 
 def test_other_files_are_listed(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_other_files_are_listed(tmp_path: Path) -> None:
     input_limits = InputLimits()
     folder = write(tmp_path, {**others, "x-common.yaml": f"x-a: &a 1\n---\n{json.dumps({'kind': 'Node', **NODE})}\n"})
     assert names(load_snapshot([folder], input_limits=input_limits).cluster) == ["n1"]
-    assert [Path(each).name for each in input_limits.passed_over.files] == sorted(others)
-    assert input_limits.passed_over.bad == []
+    assert [Path(each).name for each in input_limits.skipped.files] == sorted(others)
+    assert input_limits.skipped.bad == []
 
 
 @pytest.mark.parametrize(
@@ -244,4 +244,4 @@ def test_an_archive_that_ends_early_gives_what_is_before(tmp_path: Path) -> None
         load_snapshot([str(path)])
     input_limits = InputLimits()
     assert names(load_snapshot([str(path)], skip_bad_objects=True, input_limits=input_limits).cluster) == ["n0"]
-    assert len(input_limits.passed_over.bad) == 1
+    assert len(input_limits.skipped.bad) == 1

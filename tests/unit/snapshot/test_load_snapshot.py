@@ -175,7 +175,7 @@ def test_a_folder_is_read_to_its_depths_and_files_without_objects_are_listed(tmp
     (tmp_path / "z.yaml").write_bytes(as_yaml(BUDGET))
     input_limits = InputLimits()
     assert objects_of(load_snapshot([str(tmp_path)], input_limits=input_limits)) == cluster_of(*OBJECTS)
-    assert [Path(each).name for each in input_limits.passed_over.files] == ["picture.png", "settings.json", "logs.txt"]
+    assert [Path(each).name for each in input_limits.skipped.files] == ["picture.png", "settings.json", "logs.txt"]
 
 
 def test_a_broken_dump_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path
     path.write_bytes(
         as_json({"kind": "List", "apiVersion": "v1", "items": [older, newer, older, other, cron_job, custom]})
     )
-    loaded = load_snapshot([str(path)], needs=Needs(keeps=lambda _, record: record.metadata.name == "api"))
+    loaded = load_snapshot([str(path)], needs=Needs(keep_document=lambda _, record: record.metadata.name == "api"))
     assert [(each["kind"], each["apiVersion"], each["spec"]) for each in loaded.documents] == [
         ("Deployment", "apps/v1", newer["spec"]),
         ("CronJob", "batch/v1", cron_job["spec"]),
@@ -406,7 +406,7 @@ def test_documents_of_kinds_that_no_snapshot_has_are_kept_where_they_are_asked_f
     others = [make("Kafka", "other", "shop", "kafka.strimzi.io/v1"), make("ConfigMap", "c", "shop")]
     path = tmp_path / "cluster.json"
     path.write_bytes(as_json({"kind": "List", "apiVersion": "v1", "items": [kafka, webhook, foreign, *others]}))
-    loaded = load_snapshot([str(path)], needs=Needs(keeps=lambda _, record: record.metadata.name == "k"))
+    loaded = load_snapshot([str(path)], needs=Needs(keep_document=lambda _, record: record.metadata.name == "k"))
     found = [(each["kind"], each["metadata"]["namespace"]) for each in loaded.documents]
     assert found == [("Kafka", "shop"), ("MutatingWebhookConfiguration", "")]
     assert loaded.cluster == load_snapshot([str(path)]).cluster

@@ -175,7 +175,7 @@ def test_a_bad_one_is_one_message_or_set_aside(
     with pytest.raises(InputError, match=rf"file-0:1: {kind}\b.*{problem}"):
         load([bad])
     loaded = load([bad, pod("good")], skip_bad_objects=True)
-    assert len(loaded.set_aside) == 1
+    assert len(loaded.skipped_objects) == 1
     assert not any(loaded.cluster.documents.values())
     assert [each.metadata.name for each in loaded.cluster.pods] == ["good"]
     assert loaded.cluster.priority_classes == []

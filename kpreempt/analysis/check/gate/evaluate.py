@@ -509,9 +509,9 @@ def shared_suppressions(suppressions: Sequence[Suppression]) -> Suppression | No
     """Combine several suppressions; the result is a waiver if one of them is."""
     if not suppressions:
         return None
-    standings = {suppression.status for suppression in suppressions}
+    statuses = {suppression.status for suppression in suppressions}
     return Suppression(
-        FindingStatus.WAIVED if FindingStatus.WAIVED in standings else FindingStatus.NOT_NEW,
+        FindingStatus.WAIVED if FindingStatus.WAIVED in statuses else FindingStatus.NOT_NEW,
         "; ".join(dict.fromkeys(suppression.reason for suppression in suppressions if suppression.reason)),
         ", ".join(dict.fromkeys(suppression.by for suppression in suppressions)),
         min((suppression.expires for suppression in suppressions if suppression.expires), default=""),

@@ -129,7 +129,7 @@ class NeededObjects:
         self._namespaces = {namespace_name for namespace_name, _ in self._deployments}
         self._kept_kinds = {kind for kind, _, _ in self._names} | ({"ReplicaSet"} if self._deployments else set())
 
-    def keeps(self, kind: str, record: Any) -> bool:
+    def is_needed(self, kind: str, record: Any) -> bool:
         """Whether the document of a record of the cluster is needed."""
         metadata: ObjectMeta = record.metadata
         if kind in ALWAYS_RECORDED or (self._others and (kind, metadata.name) in self._others):

@@ -206,7 +206,7 @@ class VolumeCapacity(NamedTuple):
 
 def volume_limits(
     plugin: str,
-    rooms: Sequence[VolumeCapacity | None],
+    capacities: Sequence[VolumeCapacity | None],
     volumes_of: Callable[[Pod, NodeInfo], Mapping[str, str] | None],
     may_have: Callable[[Pod], bool],
     rejection: Callable[[details.VolumeLimitExceeded], Status],
@@ -215,12 +215,12 @@ def volume_limits(
 ) -> PluginLimits:
     """Return one limit per driver of the pod's volumes.
 
-    ``rooms`` has the volume capacity of each node of the query, ``None`` to leave a node out. Also left out are nodes
-    on which two pods share a volume, or a pod shares one with the incoming pod, because it counts once. ``volumes_of``
-    returns the volumes of a pod on a node (``None``: unknown) if it ``may_have`` any.
+    ``capacities`` has the volume capacity of each node of the query, ``None`` to leave a node out. Also left out are
+    nodes on which two pods share a volume, or a pod shares one with the incoming pod, because it counts once.
+    ``volumes_of`` returns the volumes of a pod on a node (``None``: unknown) if it ``may_have`` any.
     """
-    drivers = list(dict.fromkeys(driver for room in rooms if room for driver in room.new.values()))
-    is_omitted = np.array([room is None for room in rooms], dtype=np.bool_)
+    drivers = list(dict.fromkeys(driver for capacity in capacities if capacity for driver in capacity.new.values()))
+    is_omitted = np.array([capacity is None for capacity in capacities], dtype=np.bool_)
     amounts = {driver: np.zeros(len(table.pods), dtype=np.int64) for driver in drivers}
     used = {driver: np.zeros(len(nodes), dtype=np.int64) for driver in drivers}
     most = {driver: np.full(len(nodes), ALWAYS, dtype=np.int64) for driver in drivers}
@@ -228,16 +228,16 @@ def volume_limits(
     for place in [place for place, pod in enumerate(table.pods) if may_have(pod)]:
         holders.setdefault(int(table.node[place]), []).append(place)
     requested: list[Mapping[str, int]] = []
-    for index, (room, node_info) in enumerate(zip(rooms, nodes, strict=True)):
-        new_volumes = list(room.new.values()) if room else []
+    for index, (capacity, node_info) in enumerate(zip(capacities, nodes, strict=True)):
+        new_volumes = list(capacity.new.values()) if capacity else []
         requested.append({driver: new_volumes.count(driver) for driver in dict.fromkeys(new_volumes)})
-        limited = [driver for driver in requested[-1] if room and driver in room.limits]
-        if room is None or not limited:
+        limited = [driver for driver in requested[-1] if capacity and driver in capacity.limits]
+        if capacity is None or not limited:
             continue
         for driver in limited:
-            most[driver][index] = room.limits[driver] - requested[-1][driver]
-            used[driver][index] = sum(each == driver for each in room.attached.values())
-        seen = set(room.new)
+            most[driver][index] = capacity.limits[driver] - requested[-1][driver]
+            used[driver][index] = sum(each == driver for each in capacity.attached.values())
+        seen = set(capacity.new)
         for place in holders.get(table.cluster.position[node_info.name], ()):
             volumes = volumes_of(table.pods[place], node_info)
             if volumes is None or not seen.isdisjoint(volumes):
@@ -245,21 +245,21 @@ def volume_limits(
                 break
             seen |= volumes.keys()
             for name, driver in volumes.items():
-                if driver in limited and name not in room.attached:
+                if driver in limited and name not in capacity.attached:
                     amounts[driver][place] += 1
                     used[driver][index] += 1
 
     def reject(excess: Excess) -> Status:
-        room = rooms[excess.node]
-        assert room is not None
+        capacity = capacities[excess.node]
+        assert capacity is not None
         driver = next(
             driver
             for driver in requested[excess.node]
-            if driver in room.limits and excess.exceeded[drivers.index(driver)]
+            if driver in capacity.limits and excess.exceeded[drivers.index(driver)]
         )
         count = excess.sums[drivers.index(driver)]
         return rejection(
-            details.VolumeLimitExceeded(driver, count, requested[excess.node][driver], room.limits[driver])
+            details.VolumeLimitExceeded(driver, count, requested[excess.node][driver], capacity.limits[driver])
         )
 
     def adds(info: PodInfo) -> list[int] | None:

@@ -90,12 +90,12 @@ class Lockstep:
     def capacity_before(self, order: Integers) -> list[Integers]:
         """Return for each scarce limit what is still free when each of these victims is tried."""
         nodes = self.nodes[order]
-        rooms = []
+        capacities = []
         for each in self._scarce:
             taken = np.where(self.is_kept, each.amounts, 0)
             before = np.cumsum(taken) - taken
-            rooms.append(each.capacity[nodes] - (before[order] - before[self.first[nodes]]))
-        return rooms
+            capacities.append(each.capacity[nodes] - (before[order] - before[self.first[nodes]]))
+        return capacities
 
     def other_limits(self, node: int) -> list[int]:
         """Return what every scarce limit leaves to the victims of a node."""

@@ -85,9 +85,9 @@ class _Parted(NamedTuple):
 def _parted(tie: Integers, uses: BudgetUses) -> _Parted:
     chosen = np.flatnonzero(np.bincount(tie)[tie[uses.victim]] > 1)
     index = dense(tie[uses.victim[chosen]] * len(uses.budgets) + uses.budget[chosen])
-    has_room = np.bincount(index, weights=uses.allowed[chosen] > 0) > 0
+    is_allowed = np.bincount(index, weights=uses.allowed[chosen] > 0) > 0
     has_none = np.bincount(index, weights=uses.allowed[chosen] <= 0) > 0
-    parted = chosen[(has_room & has_none)[index]]
+    parted = chosen[(is_allowed & has_none)[index]]
     is_used_up = uses.allowed <= 0
     is_used_up[parted] = False
     violates = np.zeros(len(tie), dtype=np.bool_)
@@ -117,21 +117,21 @@ def _if_order_matters(
     same.
     """
     order = np.argsort(place[undecided])
-    put, kind = place[undecided][order], kind[order]
+    places, kind = place[undecided][order], kind[order]
     group = 2 * tie[undecided][order] + uses.violates[undecided][order]
     first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
     size = np.diff(np.append(first, len(group)))
-    amounts = search.amounts_in(put)
-    rooms = search.capacity_before(put[first])
-    has_room = np.ones(len(put), dtype=np.bool_)
-    takes_room = np.zeros(len(put), dtype=np.bool_)
-    for amount, room in zip(amounts, rooms, strict=True):
-        has_room &= amount <= np.repeat(room, size)
-        takes_room |= amount > 0
-    is_rival = has_room & takes_room
+    amounts = search.amounts_in(places)
+    capacities = search.capacity_before(places[first])
+    fits_alone = np.ones(len(places), dtype=np.bool_)
+    uses_limit = np.zeros(len(places), dtype=np.bool_)
+    for amount, capacity in zip(amounts, capacities, strict=True):
+        fits_alone &= amount <= np.repeat(capacity, size)
+        uses_limit |= amount > 0
+    is_rival = fits_alone & uses_limit
     is_crowded = np.zeros(len(first), dtype=np.bool_)
-    for amount, room in zip(amounts, rooms, strict=True):
-        is_crowded |= np.add.reduceat(np.where(is_rival, amount, 0), first) > room
+    for amount, capacity in zip(amounts, capacities, strict=True):
+        is_crowded |= np.add.reduceat(np.where(is_rival, amount, 0), first) > capacity
     least = np.minimum.reduceat(np.where(is_rival, kind, len(kind)), first)
     most = np.maximum.reduceat(np.where(is_rival, kind, -1), first)
     open_ones: Integers = undecided[order[first[is_crowded & (least < most)]]]
@@ -224,11 +224,11 @@ class _TiesOfNode(NamedTuple):
     ties: list[list[EquivalentPods[Pod]]]
     allowed: dict[str, int]
     # By limit, what it leaves to the victims, and what a pod of each kind uses.
-    rooms: list[tuple[int, tuple[int, ...]]]
+    capacities: list[tuple[int, tuple[int, ...]]]
 
     def fits(self, kept: StayingPods, kind: int) -> bool:
         """Return whether one more pod of the kind fits with these."""
-        return all(sum(map(mul, kept, amounts), amounts[kind]) <= room for room, amounts in self.rooms)
+        return all(sum(map(mul, kept, amounts), amounts[kind]) <= capacity for capacity, amounts in self.capacities)
 
 
 def _ties_of_nodes(
@@ -262,9 +262,9 @@ def _ties_of_nodes(
                 of_tie[kind] = EquivalentPods([], protected_by)
                 takes.append(taken)
             of_tie[kind].pods.append(table.pods[position])
-        rooms = zip(search.other_limits(node), zip(*takes, strict=True), strict=True)
+        capacities = zip(search.other_limits(node), zip(*takes, strict=True), strict=True)
         ties = [list(of_tie.values()) for of_tie in kinds.values()]
-        yield node, _TiesOfNode(ties, allowed, [each for each in rooms if any(each[1])])
+        yield node, _TiesOfNode(ties, allowed, [each for each in capacities if any(each[1])])
 
 
 def _keys(

@@ -96,9 +96,9 @@ def scheduler_from_configuration(
             assumptions.append(Assumption(_SUBJECT, f"extenders[{index}]", message))
     else:
         called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
-    foreign = out_of_tree_names((name for profile in profiles for name in profile.enabled_names), registry).values()
-    assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
-    extra_fields = all_extras(plugin.extra_fields for plugin in foreign)
+    out_of_tree = out_of_tree_names((name for profile in profiles for name in profile.enabled_names), registry).values()
+    assumptions += [assumption for plugin in out_of_tree for assumption in not_run(plugin)]
+    extra_fields = all_extras(plugin.extra_fields for plugin in out_of_tree)
     if called:
         # Pods are sent with their annotations, which some extenders depend on.
         extra_fields |= ExtraFields(pod_annotations=True)

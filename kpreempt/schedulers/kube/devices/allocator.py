@@ -29,7 +29,13 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.node import Node
-from kpreempt.schedulers.kube.devices.capacity import InUse, UnrepresentableError, devices_in_use, has_room, results_of
+from kpreempt.schedulers.kube.devices.capacity import (
+    InUse,
+    UnrepresentableError,
+    devices_in_use,
+    has_capacity,
+    results_of,
+)
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, Slices
 from kpreempt.schedulers.kube.devices.rules import AllocatorRules, allocator_rules
 from kpreempt.schedulers.kube.devices.search import (
@@ -235,7 +241,7 @@ class Allocator:
             return True
         consumed = {} if self.rules.counts_every_share else self.in_use.consumed.get(device.id, {})
         try:
-            return has_room(wish.request.capacity, device.device, consumed, fractions=self.rules.fractions)
+            return has_capacity(wish.request.capacity, device.device, consumed, fractions=self.rules.fractions)
         except UnrepresentableError as error:
             raise AllocationError(f"{key}: checking capacity for device {device.device.name}: {error}") from None
 

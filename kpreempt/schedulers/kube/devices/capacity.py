@@ -81,7 +81,7 @@ def used_by(request: CapacityRequirements | None, device: Device, *, fractions: 
     }
 
 
-def has_room(
+def has_capacity(
     request: CapacityRequirements | None,
     device: Device,
     consumed: Mapping[str, int] = _NOTHING,

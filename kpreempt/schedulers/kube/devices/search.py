@@ -24,7 +24,7 @@ from kpreempt.model.devices import (
     ExactDeviceRequest,
 )
 from kpreempt.model.node import Node
-from kpreempt.schedulers.kube.devices.capacity import Consumed, InUse, UnrepresentableError, has_room, used_by
+from kpreempt.schedulers.kube.devices.capacity import Consumed, InUse, UnrepresentableError, has_capacity, used_by
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, is_for
 from kpreempt.schedulers.kube.devices.rules import AllocatorRules
 from kpreempt.schedulers.kube.devices.selectors import SelectorError, Selectors
@@ -329,7 +329,9 @@ class Search:
                 allocating[name] = allocating.get(name, 0) + amount
         consumed = self._in_use.consumed.get(device.id, {})
         try:
-            return has_room(wish.request.capacity, device.device, consumed, allocating, fractions=self._rules.fractions)
+            return has_capacity(
+                wish.request.capacity, device.device, consumed, allocating, fractions=self._rules.fractions
+            )
         except UnrepresentableError as error:
             context = f"claim {self._claims[claim].key}, request {wish.own_name}: checking capacity for device"
             raise AllocationError(f"{context} {'/'.join(device.id)}: {error}") from None

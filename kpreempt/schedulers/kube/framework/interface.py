@@ -188,7 +188,7 @@ class PreemptionEvidence(NamedTuple):
     eviction_rule: str = ""
     alternatives: Alternatives | None = None
     # Whether the order of budgets that protect the same pod affects their remaining disruptions.
-    hangs_on_budget_order: bool = False
+    depends_on_budget_order: bool = False
 
 
 class PostFilterResult(NamedTuple):
@@ -287,7 +287,7 @@ class Victims(NamedTuple):
     # What every order of equal pods leads to, if the order is unknown and may change the victims.
     outcomes: Outcomes[Pod] | None = None
     # Whether the order of budgets that protect the same pod affects their remaining disruptions.
-    hangs_on_budget_order: bool = False
+    depends_on_budget_order: bool = False
 
 
 class BulkDryRun(NamedTuple):

@@ -185,8 +185,8 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             except PluginError:
                 return None
 
-        rooms = [free_volumes_on(node_info) for node_info in nodes]
-        return volume_limits(self.name, rooms, volumes_of, _may_have_volumes, _exceeded, table, nodes)
+        capacities = [free_volumes_on(node_info) for node_info in nodes]
+        return volume_limits(self.name, capacities, volumes_of, _may_have_volumes, _exceeded, table, nodes)
 
     def _volumes_of(self, pod: Pod, csi_node: CSINode | None, *, is_incoming: bool) -> AttachedVolumes:
         """Return the pod's CSI volumes. Claims that do not exist are an error for the incoming pod only."""

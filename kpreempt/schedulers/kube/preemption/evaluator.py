@@ -154,7 +154,7 @@ class Evaluator:
             selection,
             odds,
             alternatives=alternatives,
-            hangs_on_budget_order=any(each.victims.hangs_on_budget_order for each in helped),
+            depends_on_budget_order=any(each.victims.depends_on_budget_order for each in helped),
         )
         return self._nominating(evidence)
 

@@ -123,13 +123,13 @@ def stand_in_order(
 class PodWithBudgets(NamedTuple):
     """A pod, the disruptions its eviction uses of each budget that protects it, and whether one of these is violated.
 
-    ``passed_over`` means that a violated budget was not the last one, and those after it were not decremented.
+    ``has_unchecked_budgets`` means that a violated budget was not the last one; the ones after it were not decremented.
     """
 
     pod_info: PodInfo
     budgets: list[BudgetUse]
     violates: bool
-    passed_over: bool = False
+    has_unchecked_budgets: bool = False
 
 
 class BudgetIndex(SelectingBudgets):

@@ -55,14 +55,14 @@ def distinguished_by(skipped: Collection[str]) -> Both:
     looks_at_labels = not set(skipped).issuperset(_OF_LABELS)
 
     def is_alike(one: PodInfo, other: PodInfo) -> bool:
-        mine, its = one.pod, other.pod
+        first, second = one.pod, other.pod
         # Claims belong to a namespace.
-        is_local = looks_at_labels or mine.spec.volumes or mine.spec.resource_claims
+        is_local = looks_at_labels or first.spec.volumes or first.spec.resource_claims
         return (
-            (not is_local or mine.metadata.namespace == its.metadata.namespace)
-            and (not looks_at_labels or mine.metadata.labels == its.metadata.labels)
-            and (mine.metadata.deletion_timestamp is None) == (its.metadata.deletion_timestamp is None)
-            and mine.spec == its.spec
+            (not is_local or first.metadata.namespace == second.metadata.namespace)
+            and (not looks_at_labels or first.metadata.labels == second.metadata.labels)
+            and (first.metadata.deletion_timestamp is None) == (second.metadata.deletion_timestamp is None)
+            and first.spec == second.spec
         )
 
     return is_alike
@@ -110,7 +110,7 @@ class NodeTies(NamedTuple):
 
 
 def node_ties(
-    put: Sequence[ReprieveStep],
+    reprieve_steps: Sequence[ReprieveStep],
     budgets: BudgetIndex,
     is_tied: Both,
     is_alike: Both,
@@ -119,20 +119,20 @@ def node_ties(
 ) -> NodeTies | None:
     """Return the ties of a node; ``None`` if there are none, or no tie is split.
 
-    ``put`` has the potential victims by importance, in the likely order.
+    ``reprieve_steps`` has the potential victims by importance, in the likely order.
     """
     # The potential victims in groups of equals.
     groups: list[list[ReprieveStep]] = []
-    for each in put:
+    for each in reprieve_steps:
         if groups and is_tied(groups[-1][-1].counted.pod_info, each.counted.pod_info):
             groups[-1].append(each)
         else:
             groups.append([each])
-    if len(groups) == len(put):
+    if len(groups) == len(reprieve_steps):
         return None
     ties: list[Tie] = [kinds_of(group, budgets, is_alike) for group in groups]
     is_open = False
-    allowed = allowed_by(budgets, put)
+    allowed = allowed_by(budgets, reprieve_steps)
     for group, kinds in zip(groups, ties, strict=True):
         is_open |= is_decided_by_order(group, kinds, allowed) or (not only_uses_resources and len(kinds) > 1)
         for kind in kinds:
@@ -143,9 +143,11 @@ def node_ties(
     return NodeTies(ties, groups, is_open)
 
 
-def allowed_by(budgets: BudgetIndex, put: Sequence[ReprieveStep]) -> dict[str, int]:
+def allowed_by(budgets: BudgetIndex, reprieve_steps: Sequence[ReprieveStep]) -> dict[str, int]:
     """Return the disruptions that each budget of these pods allows before any is evicted."""
-    return {budget.key: budget.allowed for each in put for budget in budgets.protecting(each.counted.pod_info)}
+    return {
+        budget.key: budget.allowed for each in reprieve_steps for budget in budgets.protecting(each.counted.pod_info)
+    }
 
 
 def follow_all(

@@ -79,10 +79,10 @@ def select_victims(
     outcomes = None
     if orders is not None:
         gone = {info.key for info in victims}
-        put = [ReprieveStep(each, each.pod_info.key not in gone) for each in counted]
-        outcomes = _in_other_orders(framework, rules, without, pod, put, budgets, num_violations, orders)
-    hangs_on_budget_order = any(each.passed_over for each in counted)
-    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes, hangs_on_budget_order)
+        ordered_steps = [ReprieveStep(each, each.pod_info.key not in gone) for each in counted]
+        outcomes = _in_other_orders(framework, rules, without, pod, ordered_steps, budgets, num_violations, orders)
+    depends_on_budget_order = any(each.has_unchecked_budgets for each in counted)
+    return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes, depends_on_budget_order)
 
 
 def without_potential_victims(
@@ -179,7 +179,7 @@ def _in_other_orders(
     rules: PreemptionRules,
     without: WithoutVictims,
     pod: Pod,
-    put: Sequence[ReprieveStep],
+    ordered_steps: Sequence[ReprieveStep],
     budgets: BudgetIndex,
     num_violations: int,
     orders: Steps,
@@ -188,15 +188,17 @@ def _in_other_orders(
     is_tied = _is_tied(rules) if rules.overrides("is_more_important") else have_equal_rank
     only_uses_resources = not rules.overrides("check_fit") and not framework.has_out_of_tree_plugins
     is_alike = distinguished_by(() if framework.has_out_of_tree_plugins else without.state.skip_filter_plugins)
-    found = node_ties(put, budgets, is_tied, is_alike, only_uses_resources=only_uses_resources)
+    found = node_ties(ordered_steps, budgets, is_tied, is_alike, only_uses_resources=only_uses_resources)
     if found is None:
         return None
     if not found.is_open:
         outcomes = found.likely_outcome(num_violations)
     else:
-        trial = _Trial(framework, rules, without, pod, [each.counted.pod_info for each in put if each.is_reprieved])
+        trial = _Trial(
+            framework, rules, without, pod, [each.counted.pod_info for each in ordered_steps if each.is_reprieved]
+        )
         try:
-            outcomes = follow_all(found, allowed_by(budgets, put), trial.fits, orders)
+            outcomes = follow_all(found, allowed_by(budgets, ordered_steps), trial.fits, orders)
         except (FrameworkError, PluginError):
             # The node would not be a candidate in such an order; only the likely order is known.
             return found.likely_outcome(num_violations)._replace(is_exact=False).map(_pod_of)

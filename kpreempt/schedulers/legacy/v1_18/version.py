@@ -163,7 +163,7 @@ def plugins_of(policy: Policy | None, gates: Mapping[str, bool], ignored: frozen
             names = _PLUGINS.keys() - _NOT_BY_DEFAULT - absent
         else:
             names = {_name_of(each, labels, absent) for each in policy.predicates} | _MANDATORY
-        plugins = [plugin for name, its in _PLUGINS.items() if name in names for plugin in its]
+        plugins = [plugin for name, group in _PLUGINS.items() if name in names for plugin in group]
     for plugin in plugins:
         if plugins.count(plugin) > 1:
             raise ConfigurationError(

@@ -131,10 +131,10 @@ class Preemption:
 
     def _try_node(self, statement: Statement, turn: Turn, trial: Trial) -> NodeAttempt:
         session, task, node = self._session, turn.task, trial.node
-        room = trial.freed()
-        if not fits(task, room):
+        available = trial.freed()
+        if not fits(task, available):
             outcome = NodeOutcome.NOT_ENOUGH if trial.candidates else NodeOutcome.NO_CANDIDATES
-            return trial.ended(outcome, missing=lacking(task, room))
+            return trial.ended(outcome, missing=lacking(task, available))
         queue = session.queues[turn.job.queue]
 
         def is_before(left: Task, right: Task) -> bool:
@@ -214,9 +214,9 @@ def _reclaim_on(session: Session, job: Job, task: Task, node: Node) -> NodeAttem
     if not candidates:
         return NodeAttempt(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
     trial = Trial(node, candidates, session.evictable(Vote.RECLAIMABLE, task, candidates))
-    room = trial.freed()
-    if not fits(task, room):
-        return trial.ended(NodeOutcome.NOT_ENOUGH, missing=lacking(task, room))
+    available = trial.freed()
+    if not fits(task, available):
+        return trial.ended(NodeOutcome.NOT_ENOUGH, missing=lacking(task, available))
     reclaimed = Resource()
     evicted: list[str] = []
     for victim in trial.victims.tasks:

@@ -30,7 +30,7 @@ class Drf:
             holding.update_share(self._total)
             if self.hierarchy is not None:
                 self._allocated.add(allocated)
-                self.hierarchy.put(job, session.queues[job.queue], holding, self._allocated)
+                self.hierarchy.add_job(job, session.queues[job.queue], holding, self._allocated)
 
     def compare_jobs(self, left: Job, right: Job) -> int:
         """Order the job with the lower share first."""
@@ -66,7 +66,7 @@ class Drf:
         own.allocated.add(reclaimer.request)
         allocated.add(reclaimer.request)
         own.update_share(self._total)
-        tree.put(job, queue, own, allocated)
+        tree.add_job(job, queue, own, allocated)
         reasons = []
         for candidate in candidates:
             their_job = session.jobs[candidate.job_id]
@@ -75,12 +75,12 @@ class Drf:
             theirs = self.holdings[their_job.uid].clone()
             theirs.allocated.sub(candidate.request, f"job {their_job.uid}")
             theirs.update_share(self._total)
-            tree.put(their_job, their_queue, theirs, allocated)
+            tree.add_job(their_job, their_queue, theirs, allocated)
             difference = tree.compare(queue, their_queue)
             allocated.add(candidate.request)
             theirs.allocated.add(candidate.request)
             theirs.update_share(self._total)
-            tree.put(their_job, their_queue, theirs, allocated)
+            tree.add_job(their_job, their_queue, theirs, allocated)
             reasons.append("" if difference < 0 else f"queue {their_queue.name} would not come after {queue.name}")
         return reasons
 
@@ -95,7 +95,7 @@ class Drf:
         holding.update_share(self._total)
         if self.hierarchy is not None:
             job = self._session.jobs[task.job_id]
-            self.hierarchy.put(job, self._session.queues[job.queue], holding, self._allocated)
+            self.hierarchy.add_job(job, self._session.queues[job.queue], holding, self._allocated)
 
 
 def open_drf(session: Session, option: PluginOption) -> Drf:
@@ -166,7 +166,7 @@ class Hierarchy:
         copy._root = self._root.clone()
         return copy
 
-    def put(self, job: Job, queue: Queue, holding: Holding, allocated: Resource) -> None:
+    def add_job(self, job: Job, queue: Queue, holding: Holding, allocated: Resource) -> None:
         """Add a job with its holdings to the tree, and recompute all shares; ``allocated`` is the cluster total.
 
         Raises ``SchedulerPanicError`` if a queue has fewer weights than levels.

@@ -18,7 +18,7 @@ from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
 from kpreempt.model.kinds import KINDS
-from kpreempt.snapshot.collect import Keeps
+from kpreempt.snapshot.collect import KeepDocument
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind
 from tests.unit.analysis.rollout.changes import changed, cluster_of, plan_of, served, template, workload
@@ -440,15 +440,15 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
     ]
     cluster = cluster_of(*live)
 
-    def found(keeps: Keeps) -> list[tuple[str, str, str]]:
+    def found(is_kept: KeepDocument) -> list[tuple[str, str, str]]:
         return [
             (kind.name, record.metadata.namespace, record.metadata.name)
             for kind in CLUSTER_KINDS.values()
             for record in getattr(cluster, kind.field)
-            if keeps(kind.name, record)
+            if is_kept(kind.name, record)
         ]
 
-    assert found(NeededObjects(documents, "shop", ["sts/gone"]).keeps) == [
+    assert found(NeededObjects(documents, "shop", ["sts/gone"]).is_needed) == [
         ("ReplicaSet", "shop", "api-1"),
         # No controller owns it, so that the Deployment may adopt it.
         ("ReplicaSet", "shop", "api"),
@@ -456,8 +456,8 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
         ("Deployment", "shop", "api"),
     ]
     # A PriorityClass may be that of any template.
-    assert len(found(NeededObjects([ManifestDocument(high())], "shop").keeps)) == len(live)
-    assert len(found(NeededObjects([], "shop", ["priorityclass/high"]).keeps)) == len(live)
+    assert len(found(NeededObjects([ManifestDocument(high())], "shop").is_needed)) == len(live)
+    assert len(found(NeededObjects([], "shop", ["priorityclass/high"]).is_needed)) == len(live)
     assert NeededObjects([ManifestDocument(high())], "shop").kinds == ["CronJob"]
     assert NeededObjects(documents, "shop").kinds == [*ALWAYS_RECORDED]
     assert NeededObjects([ManifestDocument(workload("CronJob"))], "shop").kinds == ["CronJob", *ALWAYS_RECORDED]

@@ -71,7 +71,7 @@ def test_kinds_without_records_are_listed_whole_where_they_are_compared() -> Non
     scaler = {"metadata": {"name": "h", "namespace": "shop"}, "spec": {"maxReplicas": 3}}
     names = ["HorizontalPodAutoscaler", "MutatingWebhookConfiguration"]
     cluster = FakeCluster({"HorizontalPodAutoscaler": [scaler]}, special=special)
-    reading, _ = read(cluster, needs=Needs(compared=names, keeps=lambda kind, _: kind in names))
+    reading, _ = read(cluster, needs=Needs(compare_kinds=names, keep_document=lambda kind, _: kind in names))
     assert set(reading.cluster.listed) == {*KINDS, "HorizontalPodAutoscaler"} - {"Event"}
     resource = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
     assert reading.cluster.unread == {"MutatingWebhookConfiguration": Unread(403, resource)}

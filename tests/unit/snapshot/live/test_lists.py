@@ -14,7 +14,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
 from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
-from kpreempt.snapshot.kinds import COMPARED, resource_of
+from kpreempt.snapshot.kinds import COMPARED_KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.failures import ClusterError
@@ -194,7 +194,10 @@ def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others()
     cluster = FakeCluster({"Deployment": [other, extra_fields], "CronJob": [cron_job]})
     names = {"Deployment": "api", "CronJob": "sum"}
     reading, _ = read(
-        cluster, needs=Needs(keeps=lambda kind, record: names.get(kind) == record.metadata.name, compared=["CronJob"])
+        cluster,
+        needs=Needs(
+            keep_document=lambda kind, record: names.get(kind) == record.metadata.name, compare_kinds=["CronJob"]
+        ),
     )
     kept = [(each["kind"], each["apiVersion"], each["spec"]) for each in reading.documents]
     assert sorted(kept, key=str) == [
@@ -217,7 +220,7 @@ def test_documents_of_a_list_that_begins_anew_are_kept_once() -> None:
         return refused(410, "too old")
 
     cluster = FakeCluster({"Deployment": deployments}, page=1, special=special)
-    reading, _ = read(cluster, needs=Needs(keeps=lambda kind, _: kind == "Deployment"))
+    reading, _ = read(cluster, needs=Needs(keep_document=lambda kind, _: kind == "Deployment"))
     assert [(each["metadata"]["name"], each["spec"]) for each in reading.documents] == [
         ("a", {}),
         ("b", {"replicas": 1}),
@@ -325,7 +328,7 @@ def test_a_bad_object_is_named_or_set_aside() -> None:
         read(cluster)
     reading, _ = read(cluster, skip_bad_objects=True)
     assert [each.metadata.name for each in reading.cluster.pods] == ["a"]
-    assert [each.object_name for each in reading.set_aside] == ["Pod shop/b"]
+    assert [each.object_name for each in reading.skipped_objects] == ["Pod shop/b"]
 
 
 def test_progress_counts_objects_up_to_all_of_them() -> None:
@@ -348,7 +351,7 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     role = yaml.safe_load((ROOT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     rules = [rule for rule in role["rules"] if "resources" in rule]
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
-    listed = [(kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values())]
+    listed = [(kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED_KINDS.values())]
     assert granted == sorted([*listed, *((kind.group, kind.resource) for kind in KUEUE_EXTRAS.kinds)])
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]

@@ -148,11 +148,13 @@ def test_a_list_that_begins_anew_is_kept_once() -> None:
     assert names(reading, QUOTA.key) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("compared", [(), ("CronJob",)])
-def test_cron_jobs_are_read_once_whoever_wants_them(compared: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("compare_kinds", [(), ("CronJob",)])
+def test_cron_jobs_are_read_once_whoever_wants_them(compare_kinds: tuple[str, ...]) -> None:
     extra_fields = ObjectKind("CronJob", "batch")
     cluster = FakeCluster({"CronJob": [item("sum", spec={"schedule": "@daily"})]})
-    reading, asked = read(cluster, extra_fields, compared=compared, keeps=lambda kind, _: kind == "CronJob")
+    reading, asked = read(
+        cluster, extra_fields, compare_kinds=compare_kinds, keep_document=lambda kind, _: kind == "CronJob"
+    )
     assert names(reading, extra_fields.key) == ["sum"]
     assert len(reading.documents) == 1
     assert sum(each.path == "/apis/batch/v1/cronjobs" for each in asked) == 1
@@ -183,7 +185,7 @@ def test_a_bad_custom_object_is_set_aside_like_any_other() -> None:
 
     reading, _ = read(FakeCluster({}, special=special), QUOTA, skip_bad_objects=True)
     assert names(reading, QUOTA.key) == ["good"]
-    assert [f"{each.object_name}: {each.path}: {each.problem}" for each in reading.set_aside] == [
+    assert [f"{each.object_name}: {each.path}: {each.problem}" for each in reading.skipped_objects] == [
         "ElasticQuota shop/bad: metadata.annotations.a: expected a string, got 1"
     ]
     assert AssumptionKind.UNREADABLE not in [each.kind for each in reading.assumptions]

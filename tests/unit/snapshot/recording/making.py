@@ -70,14 +70,16 @@ class Making:
     def begin(self) -> None:
         """Begin to record, as a process does that is started."""
         self.segments = Segments(self.folder, self.limits)
-        collector = Collector(defaults_namespace=False, keeps=self.lines.keeps, packs=self.lines.of_document)
+        collector = Collector(
+            defaults_namespace=False, keep_document=self.lines.keep_document, packs=self.lines.of_document
+        )
         collector.add(Batch("the test", [json.dumps(each).encode() for each in self.list()], lambda _: 0))
         header = DumpHeader(
             server_version="v1.36.3",
             taken_at=self.now,
             kpreempt_version="1",
             unread=dict[str, Unread](),
-            listed=list(RECORDED if self.lines.keeps is is_kept else KINDS),
+            listed=list(RECORDED if self.lines.keep_document is is_kept else KINDS),
         )
         self.recorder = Recorder(
             self.segments,

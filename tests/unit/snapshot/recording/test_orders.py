@@ -54,8 +54,8 @@ def test_pods_that_come_and_go_leave_their_place_to_the_last_one() -> None:
 
 def test_pods_from_before_have_no_known_place_and_spoil_that_of_who_fills_their_gap() -> None:
     orders = NodeOrders()
-    orders.put(on_node("x"))
-    orders.put(on_node("y"))
+    orders.add_existing(on_node("x"))
+    orders.add_existing(on_node("y"))
     for key in "ab":
         orders.change(waiting(key))
         orders.change(on_node(key))
@@ -105,7 +105,7 @@ def test_only_its_scheduler_tells_that_a_pod_was_not_assumed_before_it_changed(
 def test_a_pod_that_may_have_been_assumed_before_a_base_leaves_nothing_sure(gone: str) -> None:
     orders = NodeOrders({"n1": Order(["a", "b"], [])})
     for each in (on_node("a"), on_node("b"), waiting("z")):
-        orders.put(each)
+        orders.add_existing(each)
     # The cache may have had them as z, a, b.
     if gone == "failed":
         orders.change(waiting("z", failed=True))
@@ -160,7 +160,7 @@ def test_places_that_are_known_are_those_of_the_cache(data: st.DataObject) -> No
     for key in before:
         cache.add(key)
     for key in sorted(before):
-        orders.put(on_node(key))
+        orders.add_existing(on_node(key))
     pending: list[str] = []
     assumed: list[str] = []
     bound = list(before)

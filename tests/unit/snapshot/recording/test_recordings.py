@@ -83,7 +83,7 @@ def test_the_documents_at_any_moment_are_those_of_a_dump_at_that_moment(data: st
                 making.wait(70)
         making.recorder.flush(making.now)
         for version, (time, documents) in making.at.items():
-            past = load_snapshot([making.folder], at=time.isoformat(), needs=Needs(keeps=is_kept))
+            past = load_snapshot([making.folder], at=time.isoformat(), needs=Needs(keep_document=is_kept))
             dumped = {each["metadata"]["name"]: kept(each, "salt") for each in documents if each["kind"] != "Pod"}
             found = {each["metadata"]["name"]: each for each in past.documents if each["kind"] != "Pod"}
             assert found == dumped, version
