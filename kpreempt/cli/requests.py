@@ -574,7 +574,7 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
         Option(
             ("--exit-code",),
             "Report the outcome as the exit code: 0 lands, 10 preempts, 11 violates a PodDisruptionBudget, 12 "
-            "unschedulable, 13 uncertain. For several pods, the highest code is used.",
+            "unschedulable (or waiting for victims), 13 uncertain. For several pods, the highest code is used.",
             panel=GATE,
             is_everyday=True,
         ),

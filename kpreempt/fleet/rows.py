@@ -124,6 +124,7 @@ BY_BADNESS = (
     Outcome.PREEMPTS,
     Outcome.PREEMPTS_VIOLATING_BUDGETS,
     Outcome.UNCERTAIN,
+    Outcome.WAITS_FOR_VICTIMS,
     Outcome.UNSCHEDULABLE,
     Outcome.NOT_SCHEDULED,
 )

@@ -33,6 +33,7 @@ FIELDS: Mapping[type[msgspec.Struct], Mapping[str, str]] = {
 # For each enumeration, the renamed values in a line.
 VALUES: Mapping[StrEnum, str] = {
     Outcome.UNSCHEDULABLE: "NeverLands",
+    Outcome.WAITS_FOR_VICTIMS: "NeverLands",
     AssumptionKind.UNMODELED: "NotModelled",
     AssumptionKind.SKIPPED: "SetAside",
     AssumptionKind.INFORMATIONAL: "Told",

@@ -49,6 +49,7 @@ OUTCOMES = {
     Outcome.PREEMPTS: OutcomeWords("preempts", "warn", "preempts", "preempts"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: OutcomeWords("preempts", "bad", "violates budgets", "violates"),
     Outcome.UNCERTAIN: OutcomeWords("uncertain", "warn", "uncertain", "uncertain"),
+    Outcome.WAITS_FOR_VICTIMS: OutcomeWords("waits for victims", "warn", "waits for victims", "waits"),
     Outcome.UNSCHEDULABLE: OutcomeWords("unschedulable", "bad", "unschedulable", "pending"),
     Outcome.NOT_SCHEDULED: OutcomeWords("not scheduled", "warn", "not scheduled", "held"),
 }

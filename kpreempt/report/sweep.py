@@ -137,11 +137,12 @@ def _tone(sweep: Sweep) -> Tone:
 
 
 def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
-    numbers = [*(OUTCOMES[each].short.upper() for each in outcomes), "EVICTED", "UNSURE", "FAILED"]
-    audits = ["AUDITS"] if sweep.audits else []
+    has_failures = any(each.error or each.failures for each in sweep.items)
+    failed, audits = ["FAILED"] if has_failures else [], ["AUDITS"] if sweep.audits else []
+    numbers = [*(OUTCOMES[each].short.upper() for each in outcomes), "EVICTED", "UNSURE", *failed]
     table = Table(
         columns("CLUSTER", *numbers, *audits, right=numbers),
-        [_row(each, outcomes, has_audits=bool(sweep.audits)) for each in sweep.items],
+        [_row(each, outcomes, has_failures=has_failures, has_audits=bool(sweep.audits)) for each in sweep.items],
         noun="cluster",
         shown=_CLUSTERS_SHOWN,
         is_main=True,
@@ -149,11 +150,12 @@ def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
     return Section("CLUSTERS", "worst first" if sweep.items else "", [table], priority=_CLUSTERS, reserved_lines=6)
 
 
-def _row(each: SweptCluster, outcomes: list[Outcome], *, has_audits: bool) -> list[Words]:
+def _row(each: SweptCluster, outcomes: list[Outcome], *, has_failures: bool, has_audits: bool) -> list[Words]:
     cells: list[Words] = [strong(each.cluster)]
     cells += [_number(each.outcomes.get(one, 0), OUTCOMES[one].style) for one in outcomes]
     cells += [_number(each.victims), _number(each.uncertain, "warn")]
-    cells.append(Span(each.error, "bad") if each.error else _number(each.failures, "bad"))
+    if has_failures:
+        cells.append(Span(each.error, "bad") if each.error else _number(each.failures, "bad"))
     audits = ", ".join(f"{number:,} {audit}" for audit, number in each.audits.items())
     return [*cells, *([audits or "-"] if has_audits else [])]
 

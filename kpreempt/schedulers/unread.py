@@ -174,7 +174,7 @@ def judged(seen: DecidedPod, kinds: Collection[str]) -> tuple[Outcome, list[Assu
     found = unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
     # Kinds that most clusters do not use are not missed.
     missed = {each.subject for each in found if each.kind is not AssumptionKind.NOTE}
-    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome is Outcome.UNSCHEDULABLE)
+    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome.stays_pending)
     return Outcome.UNCERTAIN if is_hidden else seen.outcome, found
 
 

@@ -20,6 +20,8 @@ from kpreempt.verdict.workload import Capacity, Workload
 API_VERSION = "kpreempt.io/v1alpha1"
 # Outcomes of a search that are less likely than this are omitted from the possible outcomes.
 _NOT_NEGLIGIBLE = 0.01
+# In the scheduler's reason if an earlier preemption by the pod is still in progress.
+_TERMINATING = "a terminating pod on the nominated node"
 
 
 class PodSummary(UntrackedRecord, frozen=True):
@@ -116,6 +118,11 @@ class Eligibility(UntrackedRecord, frozen=True):
 
     eligible: bool
     reason: str = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether victims of an earlier preemption by the pod are still terminating."""
+        return not self.eligible and _TERMINATING in self.reason
 
 
 class BudgetUse(UntrackedRecord, frozen=True):

@@ -73,11 +73,21 @@ def is_permanent(status: Status) -> bool:
 
 
 class Outcome(StrEnum):
-    """The outcome of a pod. ``Unschedulable``: unschedulable now; it fits on no node, and evictions don't help."""
+    """The outcome of a pod.
+
+    ``Unschedulable``: unschedulable now; it fits on no node, and evictions don't help. ``WaitsForVictims``: it fits on
+    no node until the victims of its earlier preemption, on its nominated node, have terminated.
+    """
 
     LANDS = "Lands"
     PREEMPTS = "Preempts"
     PREEMPTS_VIOLATING_BUDGETS = "PreemptsViolatingBudgets"
     UNSCHEDULABLE = "Unschedulable"
+    WAITS_FOR_VICTIMS = "WaitsForVictims"
     NOT_SCHEDULED = "NotScheduled"
     UNCERTAIN = "Uncertain"
+
+    @property
+    def stays_pending(self) -> bool:
+        """Whether the scheduler has tried the pod, and neither places nor nominates it now."""
+        return self in (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS)

@@ -93,7 +93,7 @@ def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: dat
 def _failing_extender(verdict: Verdict) -> str:
     """The extender whose filter call failed, so that no node passes."""
     calls = [call for call in verdict.extender_calls if call.error and not call.ignored and call.verb == "filter"]
-    return calls[-1].extender if calls and verdict.outcome == Outcome.UNSCHEDULABLE else ""
+    return calls[-1].extender if calls and verdict.outcome.stays_pending else ""
 
 
 def _limit(situation: Situation, *, most: int) -> int:

@@ -40,7 +40,7 @@ from kpreempt.verdict.node_report import NodeUse, Occupancy, OneMoreNode
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-_NEEDS_CAPACITY = (Outcome.UNSCHEDULABLE, *_PREEMPTS)
+_NEEDS_CAPACITY = (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS, *_PREEMPTS)
 
 
 class ExplainInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ def explain_pods(
             records_steps=records_steps or bool(node_name),
             phases=phases,
         )
-        if node_name or (proposes and verdict.outcome == Outcome.UNSCHEDULABLE and cluster.nodes):
+        if node_name or (proposes and verdict.outcome.stays_pending and cluster.nodes):
             with phases.phase("proposals"):
                 verdict = _with_node_report(verdict, within, cluster, prepared, explain_input, node_name, now=at)
         elif proposes and verdict.outcome in _PREEMPTS:

@@ -117,7 +117,7 @@ def explain_pending(
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     # Proposals need the filter results of every node.
-    full_outcomes = () if has_time is None else (Outcome.UNSCHEDULABLE,)
+    full_outcomes = () if has_time is None else (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS)
 
     def read(verdict: Verdict) -> Verdict:
         return verdict if verdict.outcome in full_outcomes else _as_read(verdict)
@@ -157,7 +157,7 @@ def explain_pending(
             for each in placed
             if each.position is not None
             and each.situation.state not in SHOWN_STATES
-            and each.verdict.outcome in (Outcome.LANDS, Outcome.UNSCHEDULABLE, *_EVICTING)
+            and (each.verdict.outcome.stays_pending or each.verdict.outcome in (Outcome.LANDS, *_EVICTING))
         ]
         num_omitted = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("proposals"):
@@ -280,7 +280,7 @@ def _with_proposals(
     decided = [
         (each.pod, each.verdict)
         for each in placed
-        if each.verdict.outcome == Outcome.UNSCHEDULABLE and each.situation.state not in SHOWN_STATES and cluster.nodes
+        if each.verdict.outcome.stays_pending and each.situation.state not in SHOWN_STATES and cluster.nodes
     ]
     keys = [equivalence_key_for(scheduler, pod) for pod, _ in decided]
     distinct = dict(zip(reversed(keys), reversed(decided), strict=True))
@@ -328,7 +328,7 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
         return verdict.reason
     if verdict.pre_filter is not None:
         return verdict.reason or verdict.pre_filter.message
-    if verdict.outcome == Outcome.UNSCHEDULABLE and verdict.reason:
+    if verdict.outcome.stays_pending and verdict.reason:
         # A scheduler error; the message of older schedulers contains it.
         is_included = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
         return verdict.reason if is_included else f"{verdict.reason}: {verdict.message}"

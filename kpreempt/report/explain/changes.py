@@ -50,7 +50,7 @@ def changes_section(verdict: Verdict, options: RenderOptions) -> Section:
     is_sought = verdict.proposal_search is not None or bool(verdict.proposals)
     section = Section("CHANGES")
     if is_sought:
-        goal = "the pod lands" if verdict.outcome == Outcome.UNSCHEDULABLE else "no pod is evicted"
+        goal = "the pod lands" if verdict.outcome.stays_pending else "no pod is evicted"
         lacks_budgets = are_budgets_unread(verdict.assumptions)
         search = verdict.proposal_search or ProposalSearch()
         section = proposals_section(verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)

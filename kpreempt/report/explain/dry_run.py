@@ -42,7 +42,7 @@ from kpreempt.report.explain.rejections import (
 )
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.scheduler_table import row_of
-from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeReport, Outcome, Reprieve, Status, Verdict, Victim
+from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeReport, Reprieve, Status, Verdict, Victim
 from kpreempt.verdict.unread import are_budgets_unread
 
 _STEPS_SHOWN = 5
@@ -88,7 +88,7 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     tried = _tried(verdict) if is_tried else ()
     nearest: Phrase = ()
-    if tried and verdict.outcome == Outcome.UNSCHEDULABLE and verdict.dry_run:
+    if tried and verdict.outcome.stays_pending and verdict.dry_run:
         found = find_nearest(verdict.dry_run)
         node = found[0].nodes[0] if found else next(iter(verdict.dry_run))
         nearest = (*tried, f"; nearest {node}: {describe_shortage(verdict.dry_run[node])}")

@@ -25,15 +25,13 @@ _MAX_TIED = 3
 # A cluster hardly ever shows more kinds of rejections.
 _MAX_CLAUSES = 8
 _EVEN_EMPTY = ": these nodes reject it even when empty"
-# The scheduler's words when an earlier preemption by the pod is still in progress.
-_WAITING = "a terminating pod on the nominated node"
 
 
 def headline(verdict: Verdict) -> Phrase:
     """The pod's outcome and its cost; for an unschedulable pod, also the smallest change that would help."""
     phrase = answer(verdict)
     unknown = _sentences(absent_sentence(verdict.assumptions))
-    if not verdict.proposals or verdict.outcome != Outcome.UNSCHEDULABLE:
+    if not verdict.proposals or not verdict.outcome.stays_pending:
         return (*phrase, *unknown)
     smallest = describe_changes(verdict.proposals[0].changes)
     search = verdict.proposal_search
@@ -47,9 +45,7 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
 
     At most ``kinds`` kinds of rejection are listed, most frequent first; the nodes of the others are counted.
     """
-    outcome = (
-        _never(verdict, kinds) if verdict.outcome == Outcome.UNSCHEDULABLE else _HEADLINES[verdict.outcome](verdict)
-    )
+    outcome = _never(verdict, kinds) if verdict.outcome.stays_pending else _HEADLINES[verdict.outcome](verdict)
     pod = verdict.pod
     # A pod that exists is evaluated as if it were created again, so say what it does now.
     current: Phrase = ()
@@ -204,7 +200,7 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
     if verdict.reason:
         return (name, Span(" cannot be scheduled", "bad"), f": {verdict.reason.rstrip('.')}.")
     if verdict.eligibility is not None and not verdict.eligibility.eligible:
-        if _WAITING in verdict.eligibility.reason:
+        if verdict.eligibility.is_waiting:
             node = verdict.pod.nominated_node_name
             waiting = f"; the victims of its earlier preemption on {node} are still terminating"
             until = ", and it preempts no other pods until they are gone"

@@ -79,7 +79,7 @@ def _screened(verdict: Verdict) -> Section:
         is_one = len(clauses) == 1 and len(failed) > 1
         why = f", which {in_plural(*clauses)}" if is_one else f": {in_clauses(failed)}"
         return Section("OTHER NODES", f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated{why}")
-    is_pending = verdict.outcome in (Outcome.UNSCHEDULABLE, Outcome.UNCERTAIN)
+    is_pending = verdict.outcome.stays_pending or verdict.outcome == Outcome.UNCERTAIN
     if not is_pending or verdict.candidates or verdict.feasible_nodes:
         return nothing
     if (status := verdict.pre_filter) is not None:
@@ -117,7 +117,7 @@ def nearest_section(verdict: Verdict, options: RenderOptions) -> Section:
     """``NEAREST``: for a pod that lands nowhere, the nodes that lack the least."""
     after_evictions = find_nearest(verdict.dry_run)
     nearest = after_evictions or find_nearest(verdict.filter)
-    if not nearest or verdict.outcome != Outcome.UNSCHEDULABLE:
+    if not nearest or not verdict.outcome.stays_pending:
         return Section("NEAREST")
     when = "closest to fitting without their lower-priority pods:" if after_evictions else "closest to fitting:"
     items = [[_cause(cause, options)] for cause in nearest[:_NEAREST_SHOWN]]

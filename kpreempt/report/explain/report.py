@@ -428,7 +428,7 @@ def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
     """The row of the pod, or one per replica for a workload."""
     if verdict.workload is None:
         # A tie shows its nodes, and its numbers as a range.
-        is_stuck = verdict.outcome in (Outcome.UNSCHEDULABLE, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+        is_stuck = verdict.outcome.stays_pending or verdict.outcome in (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
         reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
         return [
             (

@@ -74,6 +74,7 @@ _WORDS: dict[Outcome, str] = {
     Outcome.PREEMPTS: "{} would preempt other pods; no budget is violated",
     Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would preempt other pods and violate budgets",
     Outcome.UNSCHEDULABLE: "{} unschedulable now; preemption doesn't help",
+    Outcome.WAITS_FOR_VICTIMS: "{} waiting for victims to terminate",
     Outcome.UNCERTAIN: "{} whose outcome is uncertain",
 }
 _STATE_WORDS: dict[PendingState, str] = {
@@ -324,7 +325,7 @@ def _smallest_change(item: PendingPod) -> str:
     """The smallest change that would let the pod land, and whether the search was complete."""
     if item.state == PendingState.GATED:
         return f"remove {'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}"
-    if item.outcome != Outcome.UNSCHEDULABLE or item.state in SHOWN_STATES:
+    if not item.outcome.stays_pending or item.state in SHOWN_STATES:
         return ""
     search = item.proposal_search
     if search is None:

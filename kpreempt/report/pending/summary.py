@@ -57,7 +57,7 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Rol
         yield f"{number:,} {agree(number, 'lands')} now", "good"
     if evicting := [item for item in free if item.outcome in _EVICTING]:
         yield _evictions(evicting)
-    if number := held[PendingState.WAITS_FOR_VICTIMS]:
+    if number := held[PendingState.WAITS_FOR_VICTIMS] + outcomes[Outcome.WAITS_FOR_VICTIMS]:
         yield f"{number:,} {agree(number, 'waits')} for {'its' if number == 1 else 'their'} victims", "warn"
     if unschedulable := [item for item in free if item.outcome == Outcome.UNSCHEDULABLE]:
         yield f"{len(unschedulable):,} unschedulable{_causes(unschedulable, longest)}", "bad"

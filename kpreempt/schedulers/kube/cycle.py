@@ -308,6 +308,12 @@ class Cycle:
         )
         outcome = _outcome(nominated, candidates, victims, self._extender_calls)
         status_of = evaluated.__getitem__ if self._known is None else self._known.get
+        eligibility = evidence.eligibility if evidence else self._eligibility(filtered)
+        is_permanent = outcome == Outcome.UNSCHEDULABLE and is_permanently_unschedulable(
+            self._framework, self._state, self._pod, status_of, pre_filter
+        )
+        if outcome == Outcome.UNSCHEDULABLE and not is_permanent and eligibility is not None and eligibility.is_waiting:
+            outcome = Outcome.WAITS_FOR_VICTIMS
         error = f"preemption fails with an error: {status.message}" if status.code == Code.ERROR else ""
         # The device claims that PostFilter deallocated.
         claims = pod_devices(self._state)
@@ -323,9 +329,8 @@ class Cycle:
             reason=_in_turn(pre_filter, error),
             filter=evaluated,
             pre_filter=pre_filter,
-            permanently_unschedulable=outcome == Outcome.UNSCHEDULABLE
-            and is_permanently_unschedulable(self._framework, self._state, self._pod, status_of, pre_filter),
-            eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
+            permanently_unschedulable=is_permanent,
+            eligibility=eligibility,
             eviction_rule=evidence.eviction_rule if evidence else "",
             potential_nodes=evidence.potential_nodes if evidence else [],
             dry_run=evidence.dry_run if evidence else {},

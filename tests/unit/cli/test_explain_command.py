@@ -100,6 +100,46 @@ def test_a_pod_that_is_pending_in_the_cluster(kpreempt: Kpreempt) -> None:
     assert verdict["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
 
 
+@pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13", "kube-1.18", "kube-1.29", "kube-1.36"])
+@pytest.mark.parametrize(
+    ("requested", "outcome"),
+    [
+        pytest.param("2", "WaitsForVictims", id="that will fit"),
+        pytest.param("3", "Unschedulable", id="that fits on no empty node"),
+    ],
+)
+def test_a_pod_whose_victims_are_still_terminating(
+    kpreempt: Kpreempt, tmp_path: Path, algorithm: str, requested: str, outcome: str
+) -> None:
+    def pod(name: str, priority: int, cpu: str, **status: Any) -> dict[str, Any]:
+        container = {"name": "c", "image": "c:1", "resources": {"requests": {"cpu": cpu}}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "shop", "uid": name},
+            "spec": {"priority": priority, "schedulerName": "default-scheduler", "containers": [container]},
+            "status": status,
+        }
+
+    amounts = {"cpu": "2", "memory": "4Gi", "pods": "10"}
+    preempted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    victim = pod("victim", 0, "2", phase="Running", conditions=[preempted])
+    victim["spec"]["nodeName"] = "node-a"
+    victim["metadata"]["deletionTimestamp"] = "2026-11-21T03:12:30Z"
+    urgent = pod("urgent", 1000, requested, phase="Pending", nominatedNodeName="node-a")
+    # Kubernetes 1.8 has no field for it.
+    urgent["metadata"]["annotations"] = {"NominatedNodeName": "node-a"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-a"}, "status": {"allocatable": amounts}}
+    items = [node, victim, urgent]
+    snapshot = tmp_path / "cluster.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    query = ["explain", "pod/urgent", "-n", "shop", "--snapshot", str(snapshot), *NOW, "--algorithm", algorithm]
+    query += ["--assume-none", "pdb"]
+    verdict = json.loads(kpreempt(*query, "-o", "json").stdout)
+    assert (verdict["outcome"], verdict.get("permanentlyUnschedulable", False)) == (outcome, outcome == "Unschedulable")
+    assert kpreempt(*query, "--exit-code").returncode == 12
+
+
 def test_a_pod_made_from_amounts_and_objects_laid_over_the_cluster(names: Callable[..., str], tmp_path: Path) -> None:
     node = {
         "apiVersion": "v1",

@@ -157,10 +157,11 @@ class Cycle:
         if self._no_preemption:
             eligibility = Eligibility(False, self._no_preemption)
         if not eligibility.eligible:
+            is_final = all(map(is_permanent, evaluated.values()))
             return self._verdict(
-                Outcome.UNSCHEDULABLE,
+                Outcome.WAITS_FOR_VICTIMS if eligibility.is_waiting and not is_final else Outcome.UNSCHEDULABLE,
                 filter=evaluated,
-                permanently_unschedulable=all(map(is_permanent, evaluated.values())),
+                permanently_unschedulable=is_final,
                 eligibility=eligibility,
                 message=message,
             )
