@@ -83,7 +83,7 @@ _MEANINGS = {
         "Event": "the last attempt that an event reports",
         "None": "unknown",
     },
-    "Agreement": {"Different": "other reasons", "Same": "the same message"},
+    "Agreement": {"Different": "different reasons", "Same": "the same message"},
     "PendingChangeKind": {
         "Changed": "it is still pending, with another outcome or state",
         "Landed": "it got a node",
@@ -181,10 +181,10 @@ _MEANINGS = {
     "OperationKind": {
         "allocate": "a task was allocated to a node",
         "evict": "a task was evicted",
-        "pipeline": "a task was promised resources that are being freed",
+        "pipeline": "resources that are being freed were reserved for a task",
         "unallocate": "an allocation was undone",
         "unevict": "an eviction was undone",
-        "unpipeline": "a promise was undone",
+        "unpipeline": "such a reservation was undone",
     },
     "Purpose": {
         "Allocate": "place a task",

@@ -77,7 +77,7 @@ class RankedVictim(Record, frozen=True):
 
 
 class PodAtRisk(Record, frozen=True, kw_only=True):
-    """A running pod with the pods that would evict it now, the priorities that would, and its rank on the node."""
+    """A running pod, the pods and the lowest priorities that would evict it now, and its rank on the node."""
 
     pod: str
     node: str

@@ -27,14 +27,14 @@ class FindingId(StrEnum):
     """The problem that a finding reports; values are stable across versions.
 
     ``violated-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows
-    no disruption even if all its pods are healthy. ``min-available-above-pods``: the same, because it requires more
-    pods than are expected. ``allows-none-at-hpa-minimum``: it allows no disruption once HorizontalPodAutoscalers have
-    scaled its workloads down to their minReplicas. ``overlap``: its pods have another budget, too; the eviction API
-    rejects their eviction, and the scheduler counts every budget. ``no-scale``: the disruption controller cannot
-    compute the budget, because some pods belong to an object without a scale subresource. ``unmanaged-pods``: pods
-    without a controller, which are not among the expected pods. ``invalid-amount``: neither a number nor a percentage.
-    ``selects-every-pod``: the selector is empty; the scheduler ignores such a budget, while the disruption controller
-    and the eviction API apply it to every pod.
+    no disruption even if all its pods are healthy. ``min-available-above-pods``: it never allows a disruption,
+    because it requires more pods than are expected. ``allows-none-at-hpa-minimum``: it allows no disruption once
+    HorizontalPodAutoscalers have scaled its workloads down to their minReplicas. ``overlap``: its pods also have
+    another budget; the eviction API rejects their eviction, and the scheduler counts every budget. ``no-scale``: the
+    disruption controller cannot compute the budget, because some pods belong to an object without a scale subresource.
+    ``unmanaged-pods``: some of its pods have no controller, and are not among the expected pods. ``invalid-amount``:
+    the amount is neither a number nor a percentage. ``selects-every-pod``: the selector is empty; the scheduler ignores
+    such a budget, while the disruption controller and the eviction API apply it to every pod.
     """
 
     VIOLATED_BY_PREEMPTION = "violated-by-preemption"
@@ -142,9 +142,10 @@ class PossibleViolation(Record, frozen=True, kw_only=True):
 
 
 class ViolatingPriority(Record, frozen=True):
-    """The priority from which a new pod would evict ``pod``, the least important one of a budget that allows none.
+    """The priority from which a new pod would evict ``pod``, the least important pod of its budget.
 
-    The new pod requests what pods up to this ``priority`` hold on the node, plus what is free there.
+    The budget allows no disruption. The new pod requests as much as the pods up to this ``priority`` on the node, plus
+    what is free there.
     """
 
     pod: str

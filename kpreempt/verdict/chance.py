@@ -11,10 +11,10 @@ from kpreempt.verdict.status import Outcome
 class SearchOrder(StrEnum):
     """The order in which a search visits the nodes.
 
-    ``any``: that of a Go map with at least 100 nodes, computed as if every order were equally likely; by measurement,
-    no outcome is off by a percentage point. ``smallMap``: that of a map with fewer nodes, computed in the same way,
-    which is off by a few points, and by more for fewer nodes. ``list``: that of the scheduler's node list, from one of
-    the nodes on and around.
+    ``any``: the order of a Go map with at least 100 nodes, computed as if every order were equally likely; measured
+    errors are below one percentage point. ``smallMap``: the order of a map with fewer nodes, computed in the same way;
+    errors are a few percentage points, and larger for fewer nodes. ``list``: the order of the scheduler's node list,
+    from some node to the end and then from the start.
     """
 
     ANY = "any"
@@ -94,7 +94,7 @@ class VolumeChoice(UntrackedRecord, frozen=True):
 
 
 class VolumeOutcome(UntrackedRecord, frozen=True, omit_defaults=True):
-    """The outcome of the pod in other orders.
+    """An outcome of the pod in other orders of the volumes.
 
     ``nodes`` are those that it may land on, or be nominated to with the ``victims`` of each.
     """

@@ -17,7 +17,7 @@ PRUNED = "--prune"
 class ChangeKind(StrEnum):
     """What the change does to an object.
 
-    ``Rolled``: a workload with another template. ``Scaled``: a workload of which only the size changes. ``Updated``: an
+    ``Rolled``: a workload with another template. ``Scaled``: a workload that only changes in size. ``Updated``: an
     object without pods, or a workload whose pods stay. ``Drained``: a node to be drained. ``Rejected``: an object that
     the API server rejects, so that the cluster's object stays as it is.
     """

@@ -14,7 +14,7 @@ from kpreempt.verdict.status import Outcome
 class Step(StrEnum):
     """The steps of a decision, in order.
 
-    ``Attempt``: whether the pod is attempted at all. ``Filter``: the nodes that fit. ``Scores``: the best of these.
+    ``Attempt``: whether the pod is attempted at all. ``Filter``: the nodes that fit. ``Scores``: the best nodes.
     ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: the nodes tried. ``Candidates``: the nodes on
     which it fits without lower-priority pods. ``Victims``: the pods to evict. ``BudgetViolations``: the number of
     evictions that violate a budget. ``Choice``: the rules that select a candidate, and the nodes that each leaves.
@@ -110,7 +110,7 @@ class Comparison(Record, frozen=True, kw_only=True):
 class Certainty(StrEnum):
     """How certain a difference is.
 
-    ``Certain``: it exists whatever chance and the order of tied pods decide. ``Possible``: it depends on them.
+    ``Certain``: it depends neither on chance nor on the order of tied pods. ``Possible``: it depends on one of them.
     ``Unknown``: the outcome is unknown for one of the versions.
     """
 

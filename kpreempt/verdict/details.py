@@ -80,7 +80,7 @@ class NodeAffinityMismatch(_Detail, frozen=True, tag="NodeAffinityMismatch"):
 
 
 class NodeNameMismatch(_Detail, frozen=True, tag="NodeNameMismatch"):
-    """The only node that the pod names."""
+    """The only node on which the pod may run, from its ``spec.nodeName``."""
 
     node_name: str
 

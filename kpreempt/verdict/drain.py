@@ -11,12 +11,13 @@ from kpreempt.verdict.check import Check
 class BlockReason(StrEnum):
     """Why an eviction is rejected permanently.
 
-    ``NeverAllows``: the budget requires all expected pods. ``SingleReplica``: the same, with one expected pod.
-    ``PodsPending``: pods of the budget are pending. ``PodsNotReady``: some are running but not ready. ``TooFewPods``:
-    fewer pods exist than expected, and nothing creates more. ``MultipleBudgets``: the eviction API rejects pods with
-    two budgets. ``NoScale``: the disruption controller cannot compute the expected pods. ``Terminating``: the namespace
-    is terminating. ``OptionRequired``: ``kubectl drain`` refuses the node because of pods that require an option.
-    ``TimedOut``: the pod was evicted, but is still terminating. ``Other``: the API server's message has the reason.
+    ``NeverAllows``: the budget requires all expected pods. ``SingleReplica``: the budget requires its only expected
+    pod. ``PodsPending``: pods of the budget are pending. ``PodsNotReady``: pods of the budget are running but not
+    ready. ``TooFewPods``: fewer pods exist than expected, and nothing creates more. ``MultipleBudgets``: the eviction
+    API rejects pods with two budgets. ``NoScale``: the disruption controller cannot compute the expected pods.
+    ``Terminating``: the namespace is terminating. ``OptionRequired``: ``kubectl drain`` rejects the node because of
+    pods that require an option. ``TimedOut``: the pod was evicted, but is still terminating. ``Other``: the API
+    server's message has the reason.
     """
 
     NEVER_ALLOWS = "NeverAllows"
@@ -168,7 +169,7 @@ class DrainOrder(SparseRecord, frozen=True, kw_only=True):
 
 
 class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
-    """The answer of ``kpreempt drain``: that of a check in which the change is that nodes are drained.
+    """The answer of ``kpreempt drain``: the answer of a check in which the change drains nodes.
 
     ``command`` is the simulated drain. It ``finishes`` if every node is drained in every run. ``moved`` pods are
     evicted by the drain, ``preempted`` ones by the scheduler for their replacements, and ``pending_after`` were running

@@ -13,8 +13,9 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 class WorkloadOutcome(StrEnum):
     """The outcome of a Workload.
 
-    ``Admitted``: immediately. ``Preempts``: once the Workloads it preempts are gone, if ever. ``QuotaReserved``: it has
-    quota, and waits for admission checks. ``NotQueued``: it is in no ClusterQueue. ``Pending``: none of these.
+    ``Admitted``: it is admitted immediately. ``Preempts``: it can be admitted once the Workloads that it preempts are
+    gone. ``QuotaReserved``: it has quota, and waits for admission checks. ``NotQueued``: it is in no ClusterQueue.
+    ``Pending``: none of these.
     """
 
     ADMITTED = "Admitted"

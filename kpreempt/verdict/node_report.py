@@ -53,7 +53,7 @@ class ChangeKind(StrEnum):
 
 
 class Change(UntrackedRecord, frozen=True, omit_defaults=True):
-    """One thing that would be different.
+    """One change to the pod, to another pod, to a budget or to a node.
 
     ``subject`` is a resource, a taint, an expression, a budget, a pod or a node. ``before`` and ``after`` are set for
     numbers; for resources they are in milli-CPU, bytes or units.

@@ -10,7 +10,7 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class QueueName(StrEnum):
-    """The subqueue of a pod. ``InFlight``: popped, and being scheduled. ``NotQueued``: not or no longer in the queue.
+    """The subqueue of a pod. ``InFlight``: popped, and being scheduled. ``NotQueued``: not in the queue.
 
     ``Gated`` pods are stored among the unschedulable ones. In 1.8, a pod in backoff is in no queue at all.
     """

@@ -78,9 +78,9 @@ class AssumptionKind(StrEnum):
     kind could not be read. ``Skipped``: an invalid object was skipped. ``Uncertain``: several things are possible, and
     one was assumed. ``NotCompared``: it is unknown whether objects are new or changed, and how other programs react to
     them. ``Absent``: the input has no object of a kind, or lacks the node of a pod, possibly because it was not
-    included. ``Informational``: it fails no gate, because it only affects how something is reported, or because it
-    holds for nearly every input. ``Note``: the same, and it does not fail ``--strict`` either. ``NoObjects``: input
-    files without objects, listed for information only.
+    included. ``Informational``: it does not fail a gate, because it only affects how something is reported, or applies
+    to nearly every input. ``Note``: it fails neither a gate nor ``--strict``. ``NoObjects``: input files without
+    objects, listed for information only.
     """
 
     UNMODELED = "Unmodeled"

@@ -40,7 +40,7 @@ class SweepFailure(Record, frozen=True, kw_only=True):
 
 
 class SweepAssumption(Record, frozen=True, kw_only=True):
-    """An assumption that answers for this number of clusters are based on."""
+    """An assumption, and the number of clusters whose answers depend on it."""
 
     kind: str
     message: str

@@ -70,7 +70,7 @@ class DecisionDifference(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DecisionCounts(Record, frozen=True, kw_only=True):
-    """The numbers of decisions of one kind that were predicted, raced, different, and not compared."""
+    """The numbers of decisions of one kind that were predicted, explained by a race, different, or not compared."""
 
     decision: DecisionKind
     predicted: int = 0

@@ -107,8 +107,8 @@ class VictimRejection(SparseRecord, frozen=True):
 class VoteEffect(StrEnum):
     """The effect of a plugin's list of victims on the list so far.
 
-    ``First``: it became the list. ``Intersected``: the intersection remains. ``Emptied``: it named none, which clears
-    the list and skips the rest of its tier.
+    ``First``: the plugin's list is the first one. ``Intersected``: only the victims in both lists remain. ``Emptied``:
+    the plugin named no victims, which clears the list and skips the rest of its tier.
     """
 
     FIRST = "First"
@@ -131,9 +131,10 @@ class NodeOutcome(StrEnum):
     """The result for a task on a node.
 
     ``NoCandidates``: no task on it could be a victim. ``NotEnough``: all victims together would not free enough.
-    ``StillOverused``: enough was freed, but the queue uses all that it deserves. ``Wasted``: victims were evicted, but
-    the task still does not fit. ``Pipelined``: it waits for the resources that are being freed. ``Allocated``: it is
-    placed there immediately. ``NoVolumes``: it was to be placed there, but its claims cannot be bound there.
+    ``StillOverused``: enough was freed, but the queue already uses all its deserved resources. ``Wasted``: victims were
+    evicted, but the task still does not fit. ``Pipelined``: it waits for the resources that are being freed.
+    ``Allocated``: it is placed there immediately. ``NoVolumes``: the node was selected, but the task's claims cannot be
+    bound there.
     """
 
     NO_CANDIDATES = "NoCandidates"
@@ -366,8 +367,9 @@ class GangOutcome(StrEnum):
 
     ``Rejected``: Volcano's webhook rejects it, or its controller does not accept it. ``NotEnqueued``: it is not
     enqueued, and its pods are not even created. ``Invalid``: it can never run as it is. ``Ignored``: Volcano does not
-    consider it. ``Bound``: enough of its tasks are bound immediately. ``Pipelined``: enough wait for resources of
-    victims, and a later session places them. ``NotPlaced``: it stays pending. ``Panic``: the scheduler panics first.
+    consider it. ``Bound``: enough of its tasks are bound immediately. ``Pipelined``: enough of its tasks wait for
+    resources of victims, and a later session places them. ``NotPlaced``: it stays pending. ``Panic``: the scheduler
+    panics first.
     """
 
     REJECTED = "Rejected"

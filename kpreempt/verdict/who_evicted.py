@@ -36,9 +36,9 @@ class PodLocation(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Evidence(StrEnum):
     """The evidence for an eviction.
 
-    ``Event``: the scheduler's event names the preemptor. ``AnonymousEvent``: an older scheduler's event names none.
-    ``Condition``: the event has expired, and only the pod's condition says that it was preempted. ``None``: no
-    evidence.
+    ``Event``: the scheduler's event names the preemptor. ``AnonymousEvent``: an older scheduler's event does not name
+    the preemptor. ``Condition``: the event has expired, and only the pod's condition says that it was preempted.
+    ``None``: no evidence.
     """
 
     EVENT = "Event"
@@ -51,7 +51,8 @@ class ReconstructionResult(StrEnum):
     """How far the earlier snapshot confirms the eviction.
 
     ``Confirmed``: the victim is among the preemptor's victims. ``OtherVictims``: the preemptor evicts other pods.
-    ``NoPreemption``: it evicts no pods. ``NoVictim``, ``NoPreemptor``: that pod is not in the snapshot.
+    ``NoPreemption``: the preemptor evicts no pods. ``NoVictim``: the victim is not in the snapshot. ``NoPreemptor``:
+    the preemptor is not in the snapshot.
     """
 
     CONFIRMED = "Confirmed"

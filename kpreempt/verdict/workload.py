@@ -48,7 +48,7 @@ class ReplicasOnNode(SparseRecord, frozen=True, kw_only=True):
 
 
 class BudgetViolations(SparseRecord, frozen=True, kw_only=True):
-    """The number of evictions that violate a budget, which ``allowed`` that many disruptions before the first one."""
+    """The number of evictions that violate a budget, and the disruptions that it ``allowed`` before the first one."""
 
     budget: str
     allowed: int
@@ -107,7 +107,7 @@ class NodeCapacity(SparseRecord, frozen=True, kw_only=True):
 
 
 class Capacity(SparseRecord, frozen=True, kw_only=True):
-    """How many more of a pod fit in addition to the existing pods, without evictions, and on which nodes.
+    """How many more copies of a pod fit without evictions, and on which nodes.
 
     If ``is_bounded``, the count was stopped at ``limit`` pods, and more fit. ``is_by_choice``: the node of one pod
     affects where others fit, as with affinity, so that another choice between tied nodes could give a different number.
