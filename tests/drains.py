@@ -32,14 +32,14 @@ def snapshot(documents: Sequence[Document]) -> ClusterSnapshot:
 def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
     """The result of ``kubectl drain LINE``; ``more`` goes to the request, except ``algorithm`` and ``upgrade``."""
     command = parse_command(shlex.split(line))
-    cluster, shifts = snapshot(documents), plain_drain(command.nodes)
+    cluster, batches = snapshot(documents), plain_drain(command.nodes)
     upgrade: Upgrade | None = more.pop("upgrade", None)
     if upgrade is not None:
         way = upgraded(cluster, command.nodes, upgrade, now=NOW)
-        cluster, shifts = way.cluster, way.shifts
+        cluster, batches = way.cluster, way.batches
     drain_input = DrainInput(
         cluster=cluster,
-        shifts=shifts,
+        batches=batches,
         options=command.options,
         description=f"kubectl drain {line}",
         rules=more.pop("rules", GateRules(command="drain")),

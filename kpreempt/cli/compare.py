@@ -174,13 +174,13 @@ def _compare_scenarios(
                         prepare=ready.prepare,
                     )
                     context = Context(loaded, next(iter(factories.values())), now, now, run.stopwatch)
-                    one: Comparison = answer(context, library_request).record
+                    comparison: Comparison = answer(context, library_request).record
             except KpreemptError as error:
                 name = name_of(line) if isinstance(line, bytes) else ""
                 items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
                 continue
-            items += [msgspec.structs.replace(item, name=scenario.name) for item in one.items]
-            assumptions += one.assumptions
+            items += [msgspec.structs.replace(item, name=scenario.name) for item in comparison.items]
+            assumptions += comparison.assumptions
     return comparison_of([each.label for each in schedulers], items, assumptions)
 
 

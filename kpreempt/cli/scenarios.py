@@ -57,7 +57,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
         return bool(bytes(self.pod))
 
 
-class _Named(msgspec.Struct):
+class _ScenarioHeader(msgspec.Struct):
     name: str = ""
     algorithm: str | None = None
 
@@ -117,7 +117,7 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
     """
     try:
         _STRICT.decode(line.decode())
-        family = family_of(msgspec.json.decode(line, type=_Named).algorithm)
+        family = family_of(msgspec.json.decode(line, type=_ScenarioHeader).algorithm)
         form: type[Scenario] = family.module().SCENARIO if family.answers_scenarios else Scenario
         scenario = msgspec.json.decode(line, type=form)
         if bytes(scenario.eviction):
@@ -237,7 +237,7 @@ def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:
 def name_of(line: bytes) -> str:
     """Return the scenario's name, even if the rest of the line is invalid, or an empty string."""
     try:
-        return msgspec.json.decode(line, type=_Named).name
+        return msgspec.json.decode(line, type=_ScenarioHeader).name
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return ""
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of
 from kpreempt.fleet import imported
-from kpreempt.fleet.rows import BY_BADNESS, FLAG, NUMBER, SCHEMA_VERSION, TABLES, TEXT, TEXTS, Tables
+from kpreempt.fleet.rows import BY_SEVERITY, FLAG, NUMBER, SCHEMA_VERSION, TABLES, TEXT, TEXTS, Tables
 from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.sweep import Sweep, SweepAssumption, SweepFailure, SweptCluster
 
@@ -261,7 +261,7 @@ def _assumptions(dataset: Dataset) -> list[SweepAssumption]:
 
 def _sorted(outcomes: Counter[str]) -> dict[str, int]:
     """Sort outcomes by severity, the best first."""
-    known = [str(each) for each in BY_BADNESS]
+    known = [str(each) for each in BY_SEVERITY]
     return {each: outcomes[each] for each in sorted(outcomes, key=lambda one: (one in known and known.index(one), one))}
 
 

@@ -119,7 +119,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     ),
 }
 # From best to worst.
-BY_BADNESS = (
+BY_SEVERITY = (
     Outcome.LANDS,
     Outcome.PREEMPTS,
     Outcome.PREEMPTS_VIOLATING_BUDGETS,
@@ -213,7 +213,7 @@ def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:
             priority=each.pod.priority,
             decided_by=each.algorithm,
             outcome=each.outcome,
-            worst_outcome=max([each.worst_outcome, *map(_outcome_of, totals)], key=BY_BADNESS.index),
+            worst_outcome=max([each.worst_outcome, *map(_outcome_of, totals)], key=BY_SEVERITY.index),
             certain=is_certain,
             victims=max([*(one.num_victims for one in outcomes), *(one.evictions for one in totals)], default=0),
             violations=max(

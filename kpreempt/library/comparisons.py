@@ -101,7 +101,9 @@ def upgrade(context: Context, request: Upgrade) -> Answered:
     versions = request.versions_from(base)
     with context.phases.phase("admission"):
         groups, omitted = _pods_of_upgrade(context, request, versions.base.settings)
-    gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
+    gates_off = [
+        each for version in (versions.base, versions.target) for each in assume_of_gates(version, loaded.cluster)
+    ]
     assumptions = [*assumptions, *gates_off, *loaded.assumptions, *omitted]
     return Answered(
         compare_upgrade(groups, versions, now=context.at, assumptions=assumptions, phases=context.phases),

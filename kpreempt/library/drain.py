@@ -53,12 +53,12 @@ def drain(context: Context, request: Drain) -> Answered:
             max_unavailable=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or ""
         )
     at = context.at
-    way = UpgradePlan(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
+    plan = UpgradePlan(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
     suppressions = gate.suppressions()
     answer = drain_nodes(
         DrainInput(
-            cluster=way.cluster,
-            shifts=way.shifts,
+            cluster=plan.cluster,
+            batches=plan.batches,
             options=options,
             description=_describe(request, upgrade),
             rules=gate.rules,
@@ -66,7 +66,7 @@ def drain(context: Context, request: Drain) -> Answered:
             seed=request.seed,
             runs=request.runs,
             worst_of=request.worst_of,
-            assumptions=[*context.assumptions, *way.assumptions],
+            assumptions=[*context.assumptions, *plan.assumptions],
             is_live=context.is_live,
             removes=request.remove,
             seeks_order=request.best_order,

@@ -117,7 +117,7 @@ def _sections(answer: KueueAnswer) -> list[Section]:
     which = "any one of these" if len(answer.changes) > 1 else "this one"
     changes: list[list[Words]] = []
     for each in answer.changes:
-        preempted = join_names([one.workload for one in each.targets], limit=_MAX_LISTED)
+        preempted = join_names([target.workload for target in each.targets], limit=_MAX_LISTED)
         then = f", preempting {preempted}" if each.targets else ""
         changes.append([f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"])
     return [

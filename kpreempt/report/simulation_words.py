@@ -34,7 +34,7 @@ _REASONS = {
 }
 
 
-class StoryLine(NamedTuple):
+class TimelineRow(NamedTuple):
     """A line of the timeline: the clock if the time changes, the kind of the steps, and the words."""
 
     clock: str
@@ -68,9 +68,9 @@ def simulation_summary(simulation: Simulation) -> Phrase:
     )
 
 
-def list_steps(steps: Sequence[SimulationStep]) -> list[StoryLine]:
+def list_steps(steps: Sequence[SimulationStep]) -> list[TimelineRow]:
     """The steps in order; consecutive steps on one node for one pod are combined."""
-    lines: list[StoryLine] = []
+    lines: list[TimelineRow] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
         groups = [
             list(group)
@@ -82,9 +82,9 @@ def list_steps(steps: Sequence[SimulationStep]) -> list[StoryLine]:
     return lines
 
 
-def summarize(steps: Sequence[SimulationStep]) -> list[StoryLine]:
+def summarize(steps: Sequence[SimulationStep]) -> list[TimelineRow]:
     """One line for what the pods of an owner do at one time, on any node, in the order of the first step of each."""
-    lines: list[StoryLine] = []
+    lines: list[TimelineRow] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
         lines += _format_groups(_gathered(moment), _WORDS | {StepKind.CREATED: _new_pods_with_owner})
     return lines
@@ -108,11 +108,13 @@ def _gathered(moment: Iterable[SimulationStep]) -> list[list[SimulationStep]]:
     return groups
 
 
-def _format_groups(groups: Sequence[Sequence[SimulationStep]], words: Mapping[StepKind, _Formatter]) -> list[StoryLine]:
+def _format_groups(
+    groups: Sequence[Sequence[SimulationStep]], words: Mapping[StepKind, _Formatter]
+) -> list[TimelineRow]:
     """One line per group of one time. Nominations are not shown: the evictions they cause are."""
     shown = [group for group in groups if group[0].kind is not StepKind.NOMINATED]
     return [
-        StoryLine("" if number else clock(group[0].at), group[0].kind, words[group[0].kind](group))
+        TimelineRow("" if number else clock(group[0].at), group[0].kind, words[group[0].kind](group))
         for number, group in enumerate(shown)
     ]
 

@@ -241,16 +241,16 @@ def broken_dependencies(simulation: Simulation) -> Section:
     )
 
 
-def broken_dependencies_phrase(stranded: BrokenDependency) -> Phrase:
+def broken_dependencies_phrase(dependency: BrokenDependency) -> Phrase:
     """The object, what it is missing, and from when to when."""
-    start = clock(stranded.since)
-    span = f"since {start}" if stranded.until is None else f"from {start} until {clock(stranded.until)}"
-    node: Phrase = (" on ", name(stranded.node)) if stranded.node else ()
-    missing: Phrase = ("; missing: ", *names(stranded.missing, limit=_NAMES_SHOWN)) if stranded.missing else ()
+    start = clock(dependency.since)
+    span = f"since {start}" if dependency.until is None else f"from {start} until {clock(dependency.until)}"
+    node: Phrase = (" on ", name(dependency.node)) if dependency.node else ()
+    missing: Phrase = ("; missing: ", *names(dependency.missing, limit=_NAMES_SHOWN)) if dependency.missing else ()
     problem = {
         BrokenDependencyKind.AFFINITY: "is no longer co-located with the pods its affinity requires",
         BrokenDependencyKind.SERVICE: "has no ready pod",
         BrokenDependencyKind.DAEMON_SET: "is not recreated",
-    }[stranded.kind]
-    subject = f"service {stranded.subject}" if stranded.kind is BrokenDependencyKind.SERVICE else stranded.subject
+    }[dependency.kind]
+    subject = f"service {dependency.subject}" if dependency.kind is BrokenDependencyKind.SERVICE else dependency.subject
     return (name(subject), *node, f" {problem} {span}", *missing)

@@ -152,7 +152,7 @@ def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
 
 def _row(each: SweptCluster, outcomes: list[Outcome], *, has_failures: bool, has_audits: bool) -> list[Words]:
     cells: list[Words] = [strong(each.cluster)]
-    cells += [_number(each.outcomes.get(one, 0), OUTCOMES[one].style) for one in outcomes]
+    cells += [_number(each.outcomes.get(outcome, 0), OUTCOMES[outcome].style) for outcome in outcomes]
     cells += [_number(each.victims), _number(each.uncertain, "warn")]
     if has_failures:
         cells.append(Span(each.error, "bad") if each.error else _number(each.failures, "bad"))

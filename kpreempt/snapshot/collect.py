@@ -34,7 +34,7 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.kinds import COMPARED_KINDS, RECORDED, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
-from kpreempt.snapshot.object_store import LACKING_ANNOTATIONS, LACKING_CONDITIONS, ObjectStore, Stored
+from kpreempt.snapshot.object_store import LACKING_ANNOTATIONS, LACKING_CONDITIONS, ObjectStore, StoredObject
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import LIST
@@ -410,7 +410,9 @@ class Collector:
         for inner in batches_of_list(batch.source, top, fixed_line(batch.line_of(index))):
             self.add(inner, depth=depth + 1)
 
-    def _extra_object(self, object_type: _ObjectType, json: Json, batch: Batch) -> tuple[ObjectKind, Stored] | None:
+    def _extra_object(
+        self, object_type: _ObjectType, json: Json, batch: Batch
+    ) -> tuple[ObjectKind, StoredObject] | None:
         """Return an object ready to be filed, if it is wanted."""
         if object_type.extra_fields is None:
             return None

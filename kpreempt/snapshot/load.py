@@ -77,16 +77,16 @@ def load_snapshot(
     recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
         raise UsageError("--at needs a recording", hint="--snapshot DIR, of kpreempt record --to DIR")
-    pasts: list[PastCluster] = []
+    past_clusters: list[PastCluster] = []
     with without_collection():
         for path in paths:
             if path in recordings:
                 with phases.phase("read"):
                     from kpreempt.snapshot.recording.as_of import point_in_time, state_before  # noqa: PLC0415 - few are recordings
 
-                    pasts.append(state_before(path, point_in_time(path, at), input_limits))
+                    past_clusters.append(state_before(path, point_in_time(path, at), input_limits))
                 with phases.phase("decode"):
-                    for batch in pasts[-1].batches:
+                    for batch in past_clusters[-1].batches:
                         collector.add(batch)
                 continue
             has_objects, layout, bad_before = False, DumpLayout(), len(skipped.bad)
@@ -114,8 +114,12 @@ def load_snapshot(
             if not getattr(cluster, kind.field, ()) and kind.name not in known
         }
         cluster = msgspec.structs.replace(cluster, unread={**absent, **cluster.unread})
-    assumptions = [*collector.assumptions, *collector.lacking(), *(each for past in pasts for each in past.assumptions)]
-    if len(paths) == 1 and pasts and (orders := pasts[0].orders):
+    assumptions = [
+        *collector.assumptions,
+        *collector.lacking(),
+        *(each for past in past_clusters for each in past.assumptions),
+    ]
+    if len(paths) == 1 and past_clusters and (orders := past_clusters[0].orders):
         # Pods in the order of each node, if known, else in the likely order.
         place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
         pods = sorted(cluster.pods, key=lambda pod: place_of.get(pod.key, -1))

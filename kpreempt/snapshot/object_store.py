@@ -15,16 +15,16 @@ from kpreempt.snapshot.kinds import plural_of
 from kpreempt.verdict import Assumption
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _CheckedObject(msgspec.Struct, frozen=True):
     """The fields of an object that are checked, whatever else it has."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
 
 
-class Stored(NamedTuple):
+class StoredObject(NamedTuple):
     """An object: its identity, its document, and whether it is from a kpreempt dump, which leaves most of it out."""
 
-    names: _Named
+    names: _CheckedObject
     document: dict[str, Any]
     is_partial: bool
 
@@ -35,7 +35,7 @@ class ObjectStore:
     def __init__(self, extra_fields: ExtraFields, *, defaults_namespace: bool) -> None:
         self._defaults_namespace = defaults_namespace
         self._by_kind: dict[str, list[ObjectKind]] = {}
-        self._files: dict[str, dict[tuple[str, str], Stored]] = {}
+        self._files: dict[str, dict[tuple[str, str], StoredObject]] = {}
         for kind in extra_fields.kinds:
             self._by_kind.setdefault(kind.kind, []).append(kind)
             self._files[kind.key] = {}
@@ -52,10 +52,10 @@ class ObjectStore:
                 return kind
         return None
 
-    def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> Stored:
+    def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> StoredObject:
         """Read an object so that it can be filed. Raises ``BadObjectError``."""
-        named: _Named = record_of(Kind(kind.kind, "", _Named), json)
-        meta = named.metadata
+        checked: _CheckedObject = record_of(Kind(kind.kind, "", _CheckedObject), json)
+        meta = checked.metadata
         if not meta.name:
             raise BadObjectError(f"{kind.kind} {meta.namespace}".rstrip(), "metadata.name", "is missing")
         if kind.is_namespaced and self._defaults_namespace and not meta.namespace:
@@ -70,13 +70,13 @@ class ObjectStore:
         if not api_version:
             usual = kind.version or "v1"
             api_version = f"{kind.group}/{usual}" if kind.group else usual
-        return Stored(
-            msgspec.structs.replace(named, metadata=meta),
+        return StoredObject(
+            msgspec.structs.replace(checked, metadata=meta),
             {"apiVersion": api_version, "kind": kind.kind, **own},
             is_partial,
         )
 
-    def add(self, kind: ObjectKind, stored: Stored) -> bool:
+    def add(self, kind: ObjectKind, stored: StoredObject) -> bool:
         """File an object that has no record.
 
         Of two objects with the same name, the one with the higher ``resourceVersion`` is kept, or the first if equal.
@@ -93,7 +93,7 @@ class ObjectStore:
         is_same_version = bool(version) and version == known.names.metadata.resource_version
         return known.document == stored.document or is_same_version
 
-    def add_extra(self, kind: ObjectKind, stored: Stored, *, is_kept: bool) -> None:
+    def add_extra(self, kind: ObjectKind, stored: StoredObject, *, is_kept: bool) -> None:
         """File an object next to its record.
 
         ``is_kept`` is whether its record is the one kept of two with the same name.

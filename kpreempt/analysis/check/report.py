@@ -105,10 +105,10 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
     scheduler = context.scheduler
 
     def simulations(plan: Plan) -> Simulations[Simulated]:
-        play = Rollouts(plan, decode, context)
+        run = Rollouts(plan, decode, context)
         specs = (mapping_in(each.after, "spec") for each in plan.workloads if each.after is not None)
         replicas = sum(size for spec in specs if isinstance(size := spec.get("replicas"), int))
-        return Simulations(play, context, decisions=replicas * len(plan.cluster.nodes), cluster=plan.cluster)
+        return Simulations(run, context, decisions=replicas * len(plan.cluster.nodes), cluster=plan.cluster)
 
     summary = summed_up(check_input.cluster, context.now)
     # Controllers may do a lot even if nothing is scheduled.
@@ -193,25 +193,25 @@ def judge(
     suppressions: Suppressions,
 ) -> AggregatedRuns[SomeSimulated]:
     """Evaluate the rules on the simulations, which are all possible ones if ``is_all``."""
-    judged = []
+    evaluated = []
     for each in simulated:
         results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions)
         # Random simulations already occur in proportion to their likelihood.
-        judged.append(EvaluatedRun(results, findings, each.likelihood if is_all else 1.0))
-    total = sum(each.likelihood for each in judged)
-    fails = [not passes(each.results) for each in judged]
+        evaluated.append(EvaluatedRun(results, findings, each.likelihood if is_all else 1.0))
+    total = sum(each.likelihood for each in evaluated)
+    fails = [not passes(each.results) for each in evaluated]
 
-    def badness_of(index: int) -> tuple[int, ...]:
+    def severity_of(index: int) -> tuple[int, ...]:
         failures, warnings = (
-            sum(getattr(each, field) for each in judged[index].results) for field in ("failures", "warnings")
+            sum(getattr(each, field) for each in evaluated[index].results) for field in ("failures", "warnings")
         )
         return failures, warnings, *severity_key(simulated[index].simulation), -simulated[index].seed
 
-    worst = max(range(len(simulated)), key=badness_of)
-    results, findings = aggregate(judged, worst)
+    worst = max(range(len(simulated)), key=severity_of)
+    results, findings = aggregate(evaluated, worst)
     outcomes = [
         share_of(each, fails=failing, share=of.likelihood / total)
-        for each, of, failing in zip(simulated, judged, fails, strict=True)
+        for each, of, failing in zip(simulated, evaluated, fails, strict=True)
     ]
     shown = simulated[worst]
     evictions = [len(each.simulation.displaced) for each in simulated]
@@ -301,12 +301,12 @@ def unbound_claims(
             if key in reasons:
                 reported.add(key)
                 found.setdefault(names.of(pod), f"PersistentVolumeClaim {key}: {reasons[key]}")
-    objections = [
+    findings = [
         StaticFinding(RuleId.REQUIRE_SCHEDULABLE, f"PersistentVolumeClaim {key}", reason)
         for key, reason in unbound.items()
         if key not in reported
     ]
-    return found, objections
+    return found, findings
 
 
 def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:

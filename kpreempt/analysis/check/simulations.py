@@ -162,14 +162,14 @@ class Rollouts:
 
 
 class Simulations(Generic[SomeSimulated]):
-    """Simulates a scenario any number of times; ``play`` runs it once, with choices and a pace.
+    """Simulates a scenario any number of times; ``run`` runs it once, with choices and a pace.
 
     ``decisions`` is the expected number per run, times nodes. The objects of ``cluster`` are shared between processes.
     """
 
     def __init__(
         self,
-        play: Callable[[int, DecisionTrace, Pace], SomeSimulated],
+        run: Callable[[int, DecisionTrace, Pace], SomeSimulated],
         context: SimulationContext,
         *,
         decisions: int = 0,
@@ -177,7 +177,7 @@ class Simulations(Generic[SomeSimulated]):
     ) -> None:
         self._is_long = decisions >= _LONG_DECISIONS
         self._shared = [cluster, *cluster.pods, *cluster.nodes] if cluster is not None else []
-        self._run = play
+        self._run = run
         self._chances = context.chances
         self._paces = context.paces
         self._spread = context.spread

@@ -75,7 +75,7 @@ class DrainInput(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     cluster: ClusterSnapshot
-    shifts: Sequence[DrainBatch]
+    batches: Sequence[DrainBatch]
     options: DrainOptions
     description: str
     rules: GateRules
@@ -95,25 +95,25 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
     daemon_sets, unknown_owners = _daemon_sets(cluster)
 
     def runs(
-        base: ClusterSnapshot, shifts: Sequence[DrainBatch], options: DrainOptions, arriving: Sequence[Pod] = ()
+        base: ClusterSnapshot, batches: Sequence[DrainBatch], options: DrainOptions, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
-        play = DrainRuns(base, shifts, options, daemon_sets, context, arriving)
-        removed = {node for shift in shifts for node in shift.nodes}
+        run = DrainRuns(base, batches, options, daemon_sets, context, arriving)
+        removed = {node for batch in batches for node in batch.nodes}
         decisions = sum(pod.spec.node_name in removed for pod in base.pods) * len(base.nodes)
-        return Simulations(play, context, decisions=decisions, cluster=base)
+        return Simulations(run, context, decisions=decisions, cluster=base)
 
-    shifts, removable = drain_input.shifts, list[NodeRemoval]()
+    batches, removable = drain_input.batches, list[NodeRemoval]()
     if drain_input.removes:
         nodes, removed = removals(
             cluster,
-            [name for shift in drain_input.shifts for name in shift.nodes],
+            [name for batch in drain_input.batches for name in batch.nodes],
             lambda nodes: runs(cluster, plain_drain(nodes), drain_input.options).by_chance(drain_input.seed),
         )
-        removable, shifts = nodes, plain_drain(removed)
+        removable, batches = nodes, plain_drain(removed)
     order: DrainOrder | None = None
     if drain_input.seeks_order:
-        shifts, order = best_order(
-            shifts,
+        batches, order = best_order(
+            batches,
             lambda tried: runs(cluster, tried, drain_input.options).by_chance(drain_input.seed),
             cluster,
         )
@@ -122,11 +122,11 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         options = drain_input.options
         if option:
             options = msgspec.structs.replace(options, **{_OPTIONS[option]: True})
-        return runs(changed, shifts, options, arriving).by_chance(drain_input.seed)
+        return runs(changed, batches, options, arriving).by_chance(drain_input.seed)
 
     summary = summed_up(cluster, context.now)
     general = [*drain_input.assumptions, *unknown_owners, *_method_assumptions(drain_input, scheduler)]
-    drains = runs(cluster, shifts, drain_input.options)
+    drains = runs(cluster, batches, drain_input.options)
     simulated, is_all = drains.run_requested(drain_input.seed, drain_input.runs, drain_input.worst_of)
     extra = [] if is_all or not drain_input.worst_of else [not_all(len(simulated))]
     changes = [
@@ -140,7 +140,9 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=drain_input.is_live)
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
-    new_nodes = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
+    new_nodes = [
+        node.name for batch in batches for added in (*batch.surge_nodes, *batch.replacements) for node in added.nodes
+    ]
     judgment = judge(simulated, is_all, changes, facts, drain_input.rules, drain_input.suppressions)
     shown = judgment.shown
     blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, DrainVariant(again, at, new_nodes))
@@ -217,7 +219,7 @@ def _method_assumptions(drain_input: DrainInput, scheduler: Scheduler) -> list[A
         kind = AssumptionKind.INFORMATIONAL if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows no pod with local storage; dumps of older kpreempt versions lack it"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
-    names = {name for shift in drain_input.shifts for name in shift.nodes}
+    names = {name for batch in drain_input.batches for name in batch.nodes}
     message = "its kubelet does not respond: evicted pods may never terminate"
     found += [
         Assumption(f"Node {node.name}", "status.conditions", message, AssumptionKind.UNCERTAIN)
@@ -313,15 +315,15 @@ def _pods(count: int) -> str:
 
 
 def best_order(
-    shifts: Sequence[DrainBatch], simulate: Callable[[Sequence[DrainBatch]], SimulatedDrain], cluster: ClusterSnapshot
+    batches: Sequence[DrainBatch], simulate: Callable[[Sequence[DrainBatch]], SimulatedDrain], cluster: ClusterSnapshot
 ) -> tuple[Sequence[DrainBatch], DrainOrder]:
-    """Find an order of the upgrade that displaces fewer pods; keeps the order of ``shifts`` if none is better.
+    """Find an order of the upgrade that displaces fewer pods; keeps the order of ``batches`` if none is better.
 
     The search is greedy: another order could displace even fewer. ``simulate`` runs the drain once. A step is only
     taken if every remaining node can be tried.
     """
-    rest = [name for shift in shifts for name in shift.nodes]
-    as_given = simulate(shifts)
+    rest = [name for batch in batches for name in batch.nodes]
+    as_given = simulate(batches)
     found: list[str] = []
     minimum_cost = _PREPARATION_COST * (len(cluster.nodes) + len(cluster.pods))
     each_node = as_given.decisions * len(cluster.nodes) // len(rest)
@@ -332,15 +334,15 @@ def best_order(
         if trials + len(rest) > _MAX_TRIALS or spent + step > _MAX_DECISIONS:
             break
         trials, spent = trials + len(rest), spent + step
-        costs = [_cost(simulate(in_order(shifts, [*found, name]))) for name in rest]
+        costs = [_cost(simulate(in_order(batches, [*found, name]))) for name in rest]
         found.append(rest.pop(costs.index(min(costs))))
     unsearched = len(rest) if len(rest) > 1 else 0
-    best = in_order(shifts, [*found, *rest])
+    best = in_order(batches, [*found, *rest])
     chosen = simulate(best)
     if _cost(chosen) >= _cost(as_given):
-        best, chosen = list(shifts), as_given
+        best, chosen = list(batches), as_given
     return best, DrainOrder(
-        nodes=[name for shift in best for name in shift.nodes],
+        nodes=[name for batch in best for name in batch.nodes],
         displaced=len(chosen.simulation.displaced),
         displaced_in_given_order=len(as_given.simulation.displaced),
         unsearched=unsearched,

@@ -50,14 +50,14 @@ _EPSILON = 1e-6
 class DrainBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that are cordoned together, then drained one after another, or in parallel if ``is_parallel``.
 
-    ``coming`` are new nodes that exist before the drain; ``fresh`` are those that replace the drained nodes, which are
-    deleted if ``are_deleted``. Otherwise the nodes remain, cordoned.
+    ``surge_nodes`` are new nodes that exist before the drain; ``replacements`` are added when the drained nodes are
+    deleted, if ``are_deleted``. Otherwise the drained nodes remain, cordoned.
     """
 
     nodes: Sequence[str]
     is_parallel: bool = False
-    coming: Sequence[Added] = ()
-    fresh: Sequence[Added] = ()
+    surge_nodes: Sequence[Added] = ()
+    replacements: Sequence[Added] = ()
     are_deleted: bool = False
 
 
@@ -127,13 +127,13 @@ class KubectlDrain:
 
     def __init__(
         self,
-        shifts: Sequence[DrainBatch],
+        batches: Sequence[DrainBatch],
         options: DrainOptions,
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
         order: Callable[[Sequence[Pod]], list[Pod]] = list,
     ) -> None:
-        self._shifts = [(shift, [NodeWork(node) for node in shift.nodes]) for shift in shifts]
+        self._batches = [(batch, [NodeWork(node) for node in batch.nodes]) for batch in batches]
         self._options, self._selector, self._daemon_sets, self._order = options, selector, daemon_sets, order
         self._now = 0
         self._is_begun = False
@@ -141,7 +141,7 @@ class KubectlDrain:
     @property
     def works(self) -> list[NodeWork]:
         """The nodes, in the order in which they are drained."""
-        return [work for _, works in self._shifts for work in works]
+        return [work for _, works in self._batches for work in works]
 
     def state(self) -> object:
         """The progress of the drain."""
@@ -151,7 +151,7 @@ class KubectlDrain:
 
     def due(self, client: Client) -> float | None:
         """The time of the next action in seconds, if nothing else happens before."""
-        if self._now == len(self._shifts):
+        if self._now == len(self._batches):
             return None
         if not self._is_begun or not self._busy():
             return client.cluster.at
@@ -160,31 +160,31 @@ class KubectlDrain:
 
     def act(self, client: Client) -> None:
         """Do what is due: start a batch or node, evict pods, retry evictions, and notice terminated pods."""
-        while self._now < len(self._shifts):
-            shift, works = self._shifts[self._now]
+        while self._now < len(self._batches):
+            batch, works = self._batches[self._now]
             if not self._is_begun:
                 self._is_begun = True
-                nodes = cordoned(client.cluster.snapshot.nodes, shift.nodes)
-                if shift.coming or nodes != list(client.cluster.snapshot.nodes):
-                    self._add_nodes(nodes, shift.coming, client)
+                nodes = cordoned(client.cluster.snapshot.nodes, batch.nodes)
+                if batch.surge_nodes or nodes != list(client.cluster.snapshot.nodes):
+                    self._add_nodes(nodes, batch.surge_nodes, client)
             for work in self._busy():
                 self._continue(work, client)
             waiting = [work for work in works if work.began is None]
-            if waiting and (shift.is_parallel or not self._busy()):
-                for work in waiting if shift.is_parallel else waiting[:1]:
+            if waiting and (batch.is_parallel or not self._busy()):
+                for work in waiting if batch.is_parallel else waiting[:1]:
                     self._begin_node(work, client)
                 continue
-            if self._busy() or (shift.are_deleted and not all(work.is_drained for work in works)):
+            if self._busy() or (batch.are_deleted and not all(work.is_drained for work in works)):
                 # A node that is not empty is never deleted.
                 if not self._busy():
-                    self._now = len(self._shifts)
+                    self._now = len(self._batches)
                 return
             self._now += 1
             self._is_begun = False
-            if shift.are_deleted:
-                names = set(shift.nodes)
+            if batch.are_deleted:
+                names = set(batch.nodes)
                 remaining = [each for each in client.cluster.snapshot.nodes if each.name not in names]
-                self._add_nodes(remaining, shift.fresh, client)
+                self._add_nodes(remaining, batch.replacements, client)
 
     @staticmethod
     def _add_nodes(existing: Sequence[Node], new: Sequence[Added], client: Client) -> None:
@@ -194,9 +194,9 @@ class KubectlDrain:
             client.place_bound(each.pods)
 
     def _busy(self) -> list[NodeWork]:
-        if self._now == len(self._shifts):
+        if self._now == len(self._batches):
             return []
-        return [work for work in self._shifts[self._now][1] if work.is_busy]
+        return [work for work in self._batches[self._now][1] if work.is_busy]
 
     def _begin_node(self, work: NodeWork, client: Client) -> None:
         work.began = client.cluster.at
@@ -297,7 +297,7 @@ class UpgradePlan(msgspec.Struct, frozen=True):
     """The batches of an upgrade, the cluster with the objects of nodes to come, and the resulting assumptions."""
 
     cluster: ClusterSnapshot
-    shifts: list[DrainBatch]
+    batches: list[DrainBatch]
     assumptions: list[Assumption] = []
 
 
@@ -306,30 +306,32 @@ def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *
     by_name = {each.name: each for each in cluster.nodes}
     copier = Copier(cluster, now=now)
     additions = Added()
-    shifts: list[DrainBatch] = []
+    batches: list[DrainBatch] = []
     for own in _batches(nodes, max(upgrade.max_unavailable, upgrade.surge, 1)):
         made = [_with_kubelet(copier.like(by_name[name], 1), upgrade.kubelet_version) for name in own]
         for each in made:
             additions += each
-        shifts.append(_shift(own, made, upgrade.surge))
+        batches.append(_batch_of(own, made, upgrade.surge))
     # Objects that belong to a node that does not exist yet have no effect.
     known = with_nodes(cluster, msgspec.structs.replace(additions, nodes=[], pods=[]))
-    return UpgradePlan(known, shifts, list(dict.fromkeys(additions.assumptions)))
+    return UpgradePlan(known, batches, list(dict.fromkeys(additions.assumptions)))
 
 
-def in_order(shifts: Sequence[DrainBatch], nodes: Sequence[str]) -> list[DrainBatch]:
+def in_order(batches: Sequence[DrainBatch], nodes: Sequence[str]) -> list[DrainBatch]:
     """The same upgrade for some of its nodes, in this order."""
     made = {
-        name: added for shift in shifts for name, added in zip(shift.nodes, (*shift.coming, *shift.fresh), strict=True)
+        name: added
+        for batch in batches
+        for name, added in zip(batch.nodes, (*batch.surge_nodes, *batch.replacements), strict=True)
     }
-    size, surge = len(shifts[0].nodes), len(shifts[0].coming)
-    return [_shift(own, [made[name] for name in own], surge) for own in _batches(nodes, size)]
+    size, surge = len(batches[0].nodes), len(batches[0].surge_nodes)
+    return [_batch_of(own, [made[name] for name in own], surge) for own in _batches(nodes, size)]
 
 
-def _shift(nodes: Sequence[str], made: Sequence[Added], surge: int) -> DrainBatch:
+def _batch_of(nodes: Sequence[str], made: Sequence[Added], surge: int) -> DrainBatch:
     """A batch of nodes with their replacements ``made``."""
     return DrainBatch(
-        nodes=nodes, is_parallel=len(nodes) > 1, coming=made[:surge], fresh=made[surge:], are_deleted=True
+        nodes=nodes, is_parallel=len(nodes) > 1, surge_nodes=made[:surge], replacements=made[surge:], are_deleted=True
     )
 
 
@@ -391,13 +393,13 @@ class DrainRuns:
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        shifts: Sequence[DrainBatch],
+        batches: Sequence[DrainBatch],
         options: DrainOptions,
         daemon_sets: Collection[tuple[str, str]],
         context: SimulationContext,
         arriving: Sequence[Pod] = (),
     ) -> None:
-        self._cluster, self._shifts, self._options, self._daemon_sets = cluster, shifts, options, daemon_sets
+        self._cluster, self._batches, self._options, self._daemon_sets = cluster, batches, options, daemon_sets
         self._selector = parse_selector(options.pod_selector)
         self._scheduler = timed_by_part(context.scheduler, context.phases)
         self._now, self._arriving, self._phases = context.at, arriving, context.phases
@@ -408,7 +410,7 @@ class DrainRuns:
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(self._cluster, now=self._now)
-        kubectl = KubectlDrain(self._shifts, self._options, self._selector, self._daemon_sets, order=pace.in_any_order)
+        kubectl = KubectlDrain(self._batches, self._options, self._selector, self._daemon_sets, order=pace.in_any_order)
         start = SimulationStart(arriving=self._arriving, choose=choices.choose, pace=pace, operator=kubectl)
         with self._phases.phase("simulation"):
             simulation, assumptions, after = simulate(

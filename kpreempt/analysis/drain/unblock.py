@@ -63,13 +63,13 @@ Simulate = Callable[[ClusterSnapshot, Sequence[Pod], str], SimulatedDrain]
 class DrainVariant(msgspec.Struct, frozen=True):
     """How to simulate the drain again: the function, the time, and the names of nodes that are added later."""
 
-    play: Simulate
+    simulate: Simulate
     now: datetime
-    names_to_come: Sequence[str] = ()
+    future_names: Sequence[str] = ()
 
 
 def with_remedies(
-    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: DrainVariant
+    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, variant: DrainVariant
 ) -> tuple[list[BlockedEviction], int]:
     """Add remedies to the blocked evictions; also returns the number of evictions that could not be examined."""
     decisions = max(shown.decisions * len(cluster.nodes), 1)
@@ -80,7 +80,7 @@ def with_remedies(
         key = (each.reason, *each.budgets) if each.budgets else (each.reason, each.message.partition(":")[0])
         if key not in known:
             remedies: list[DrainRemedy] = []
-            for changed in _candidates(each, cluster, way):
+            for changed in _candidates(each, cluster, variant):
                 if len(remedies) == _SHOWN:
                     break
                 if not trials_left:
@@ -88,7 +88,7 @@ def with_remedies(
                     break
                 trials_left -= 1
                 option = changed.unblock.target if changed.unblock.action is DrainRemedyAction.OPTION else ""
-                drain = way.play(changed.cluster, changed.arriving, option)
+                drain = variant.simulate(changed.cluster, changed.arriving, option)
                 if _helps(each, drain):
                     pending = sum(each.was_running for each in drain.simulation.pending)
                     remedies.append(
@@ -114,7 +114,7 @@ def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
     return blocked.reason is BlockReason.OPTION_REQUIRED or not pods & set(work.remaining)
 
 
-def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: DrainVariant) -> Iterator[Changed]:
+def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, variant: DrainVariant) -> Iterator[Changed]:
     """The changes that may help, the smallest first."""
     reason = blocked.reason
     if reason is BlockReason.OPTION_REQUIRED:
@@ -134,7 +134,7 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: DrainVa
     pods = {pod.key: pod for pod in cluster.pods}
     if reason is BlockReason.PODS_PENDING:
         node = next(each for each in cluster.nodes if each.name == blocked.node)
-        added = Copier(cluster, now=way.now, taken=way.names_to_come).like(node, 1)
+        added = Copier(cluster, now=variant.now, taken=variant.future_names).like(node, 1)
         yield Changed(
             DrainRemedy(action=DrainRemedyAction.ADD_NODE, target=f"Node {blocked.node}"), with_nodes(cluster, added)
         )

@@ -278,9 +278,9 @@ def _outcomes(workload: Workload, outcomes: Sequence[Decided]) -> list[Admission
 def is_same_outcome(one: AdmissionOutcome, other: AdmissionOutcome) -> bool:
     """Whether a Workload gets the same quota and preempts the same Workloads, regardless of time."""
 
-    def key(fate: AdmissionOutcome) -> tuple[object, ...]:
-        targets = sorted((each.workload, each.reason) for each in fate.targets)
-        return fate.outcome, fate.flavors if fate.admitted_in else None, targets, bool(fate.evicted_in)
+    def key(outcome: AdmissionOutcome) -> tuple[object, ...]:
+        targets = sorted((each.workload, each.reason) for each in outcome.targets)
+        return outcome.outcome, outcome.flavors if outcome.admitted_in else None, targets, bool(outcome.evicted_in)
 
     return key(one) == key(other)
 

@@ -346,8 +346,8 @@ def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
         key = (item.cause, item.outcome, state, item.permanently_unschedulable and state is None)
         members.setdefault(key, []).append(item.pod)
     return [
-        PendingGroup(cause, outcome, state, pods, for_good)
-        for (cause, outcome, state, for_good), pods in members.items()
+        PendingGroup(cause, outcome, state, pods, is_permanent)
+        for (cause, outcome, state, is_permanent), pods in members.items()
     ]
 
 

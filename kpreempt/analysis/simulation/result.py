@@ -148,13 +148,13 @@ def _workloads(
                 by_workload[name].append(pod)
     ready = {name: sum(pod.key in cluster.ready_at_start for pod in before[name]) for name in names}
     count, minimum = dict(ready), {name: (number, 0.0) for name, number in ready.items()}
-    moments: dict[str, float] = {}
+    changed_at: dict[str, float] = {}
     for at, pod, by in cluster.readiness:
         name = workloads.of(pod)
         if name not in names:
             continue
         count[name] += by
-        moments[name] = at
+        changed_at[name] = at
         if count[name] < minimum[name][0]:
             minimum[name] = (count[name], at)
     return [

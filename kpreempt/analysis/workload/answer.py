@@ -91,7 +91,9 @@ def workload_answer(
     """
     placing = Placing(cluster, scheduler, prepared, now)
     placed = list(placing.place(workload_input.pods, first=first, stops_at_pending=workload_input.in_order))
-    assumptions = dict.fromkeys(each for one in placed if one.verdict is not None for each in one.verdict.assumptions)
+    assumptions = dict.fromkeys(
+        each for replica in placed if replica.verdict is not None for each in replica.verdict.assumptions
+    )
     totals = _totals(workload_input, placed)
     others: list[Totals] = []
     if _depends_on_choices(workload_input, placed, scheduler, prepared):

@@ -373,7 +373,7 @@ def workload_inputs(
         for template in templates
     ]
     expanded = [
-        _one_by_one(template, number) if _are_named_apart(template) else [template]
+        _one_by_one(template, number) if _have_distinct_names(template) else [template]
         for template, number in zip(templates, numbers, strict=True)
     ]
     batch = inputs_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
@@ -437,7 +437,7 @@ def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:
             yield replace_in(base, "metadata", name=name, uid="")
 
 
-def _are_named_apart(template: PodTemplate) -> bool:
+def _have_distinct_names(template: PodTemplate) -> bool:
     """Whether the template's pods differ by more than their names, so that each has to be created separately."""
     volumes = template.document["spec"].get("volumes")
     return template.kind == "StatefulSet" or any(

@@ -203,10 +203,10 @@ class Scale(msgspec.Struct, frozen=True):
 
 def scale_of(simulation: Simulation) -> Scale:
     """A linear scale, or one that stretches the start if most steps happen then."""
-    moments = sorted({step.at for step in simulation.steps if step.at > 0})
-    if len(moments) < 3 or moments[len(moments) // 2] > simulation.seconds * _CROWDED:
+    times = sorted({step.at for step in simulation.steps if step.at > 0})
+    if len(times) < 3 or times[len(times) // 2] > simulation.seconds * _CROWDED:
         return Scale(simulation.seconds)
-    return Scale(simulation.seconds, max(moments[len(moments) // 2], 1.0))
+    return Scale(simulation.seconds, max(times[len(times) // 2], 1.0))
 
 
 class Series(msgspec.Struct, frozen=True):

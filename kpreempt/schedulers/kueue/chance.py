@@ -30,9 +30,9 @@ class Chance:
         """Yield all options in the chosen order."""
         left = list(options)
         while left:
-            one = self.pick(left)
-            left.remove(one)
-            yield one
+            option = self.pick(left)
+            left.remove(option)
+            yield option
 
     def alternatives(self) -> list[list[int]]:
         """Return scripts for the other choices after the end of this script."""

@@ -454,9 +454,9 @@ def _assigned(workload: Workload, config: KueueConfiguration) -> list[PodSetRequ
         count = given.count if given.count is not None else pod_set.count if pod_set else 0
         each = PodSetRequests(given.name, requests_of(given.resource_usage), count, given.flavors)
         if config.has(Gate.TOPOLOGY) and given.topology_assignment is not None:
-            one = pod_requests_of(pod_set.template.spec) if pod_set else _each_of(each)
+            pod_requests = pod_requests_of(pod_set.template.spec) if pod_set else _each_of(each)
             each.domains = tuple(
-                DomainPods(values, one, pods) for values, pods in domains_of(given.topology_assignment)
+                DomainPods(values, pod_requests, pods) for values, pods in domains_of(given.topology_assignment)
             )
         if now.get(given.name, 0) < count:
             each.count = now.get(given.name, 0)

@@ -301,7 +301,7 @@ class Outcomes:
             before = info.conditions.get(kind)
             if before is not None and before.is_true:
                 self._set(info, kind, "False", QUOTA_RESERVED, f"Previously: {before.message}")
-        requested = queue.checks_for(each.name for one in given for each in one.flavors.values())
+        requested = queue.checks_for(each.name for pod_requests in given for each in pod_requests.flavors.values())
         has_checks = requested <= {each.name for each in info.workload.status.admission_checks}
         if has_checks:
             self._sync_admitted(info, has_quota=True, is_delayed=any(each.is_delayed for each in given))
@@ -357,8 +357,8 @@ def _taken(entry: Entry) -> list[PodSetRequests]:
         requests = {resource: given.requests.get(resource, 0) for resource in flavors}
         domains = None
         if given.placed is not None:
-            one = pod_requests_of(specs[given.name])
-            domains = tuple(DomainPods(values, one, count) for values, count in given.placed)
+            pod_requests = pod_requests_of(specs[given.name])
+            domains = tuple(DomainPods(values, pod_requests, count) for values, count in given.placed)
         found.append(PodSetRequests(given.name, requests, given.count, flavors, domains))
     return found
 

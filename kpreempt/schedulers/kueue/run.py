@@ -123,7 +123,7 @@ class Run:
             self.is_cut = len(evidence_of_cycles) >= most or (heads is not None and decided >= heads)
             if self.is_cut:
                 break
-            cycle, evidence = self.one()
+            cycle, evidence = self.run_cycle()
             evidence_of_cycles.append(evidence)
             decided += len(evidence["heads"])
             # No active ClusterQueue has a Workload left to decide on.
@@ -158,7 +158,7 @@ class Run:
         self._seen.add(now)
         return returns_later
 
-    def one(self) -> tuple[Cycle, Json]:
+    def run_cycle(self) -> tuple[Cycle, Json]:
         """Run one cycle and the controllers after it."""
         self.number += 1
         cycle = Cycle(self.state, self.number, self.now, self._chance)

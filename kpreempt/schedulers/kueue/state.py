@@ -94,8 +94,8 @@ class State:
                         # Flavors that select the same nodes share the usage of their domains.
                         sharing = [each for each in self.topologies.values() if each.has_nodes]
                         for each in sharing if own.has_nodes else (own,):
-                            for one in pods:
-                                each.use(one)
+                            for domain_pods in pods:
+                                each.use(domain_pods)
         return Stage(self.active, self.config, now, chance)
 
     def restore(self) -> None:

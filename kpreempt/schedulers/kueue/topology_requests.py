@@ -108,7 +108,7 @@ class TopologyRequests:
 
     pod_set: PodSet
     count: int
-    one: Requests
+    pod_requests: Requests
     is_implied: bool
 
 
@@ -130,8 +130,10 @@ def requests_for(assignment: Assignment, info: Info, queue: Queue) -> ByFlavor:
         elif queue.has_multikueue or (not info.has_quota and flavor in queue.provisioned_flavors):
             given.is_delayed = True
         else:
-            one = pod_requests_of(pod_set.template.spec)
-            to_place = TopologyRequests(pod_set, given.count, one, not is_explicit(pod_set) and queue.is_topology_only)
+            pod_requests = pod_requests_of(pod_set.template.spec)
+            to_place = TopologyRequests(
+                pod_set, given.count, pod_requests, not is_explicit(pod_set) and queue.is_topology_only
+            )
             found.setdefault(flavor, []).append(to_place)
     return found
 
@@ -185,7 +187,7 @@ def _place_flavor(
         for member in members:
             for values, count in placed or ():
                 identity = domain_id(values)
-                add_requests(assumed.setdefault(identity, {}), member.one, count)
+                add_requests(assumed.setdefault(identity, {}), member.pod_requests, count)
                 add_requests(assumed[identity], {PODS: 1}, count)
     return found
 
@@ -240,8 +242,8 @@ def take_placements(assignment: Assignment, info: Info, queue: Queue, placements
         flavor, error = _only_flavor(given, queue)
         if error:
             continue
-        one = pod_requests_of(specs[given.name].template.spec)
-        usage.setdefault(flavor, []).extend(DomainPods(values, one, count) for values, count in given.placed)
+        pod_requests = pod_requests_of(specs[given.name].template.spec)
+        usage.setdefault(flavor, []).extend(DomainPods(values, pod_requests, count) for values, count in given.placed)
     assignment.topology_usage = usage
 
 
@@ -309,7 +311,7 @@ class _Search:
         for level in topology.domains:
             for domain in level.values():
                 domain.pods = domain.slices = 0
-        requests = dict(self._request.one)
+        requests = dict(self._request.pod_requests)
         add_requests(requests, {PODS: 1})
         tolerations = [*self._request.pod_set.template.spec.tolerations, *topology.flavor.spec.tolerations]
         for leaf in topology.leaves.values():

@@ -51,9 +51,9 @@ def history_of(folder: str, subject: Subject) -> History:
         if ends is not None:
             steps.append(HistoryEvent(at=ends, type=HistoryEventType.WATCH_GAP, until=run.begins))
         begins, ends = begins or run.begins, run.ends
-        chronicler = _JournalBuilder(folder, subject, run)
-        steps += chronicler.steps()
-        is_known |= chronicler.is_known
+        builder = _JournalBuilder(folder, subject, run)
+        steps += builder.steps()
+        is_known |= builder.is_known
     if begins is None or ends is None:
         raise InputError("not a recording", source=name_of(folder), hint="use kpreempt record --to DIR")
     if not is_known:

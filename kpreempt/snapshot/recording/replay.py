@@ -38,7 +38,7 @@ _EVENTS = timedelta(seconds=10)
 _REMEMBERED = 64
 
 
-class _Done(NamedTuple):
+class _AppliedChange(NamedTuple):
     """A change that was applied, and the previous object."""
 
     kind: str
@@ -64,7 +64,7 @@ class Situation:
             if each.kind == "Pod" and "/".join(each.key) == trace.decision.pod and each.before is None
         ]
         # No decision before the pod was created.
-        self.meanwhile: Sequence[_Done] = recent[own[-1] + 1 :] if own else recent
+        self.meanwhile: Sequence[_AppliedChange] = recent[own[-1] + 1 :] if own else recent
         near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
         # The scheduler knew its own earlier decisions, but not its later ones.
         self._known = [each for each in near if each.written < trace.version and each.surely_precedes(trace)]
@@ -147,7 +147,7 @@ class Situation:
                 lines.append(f"pod {each.decision.pod} was {what} to {each.decision.node} {when} it")
         return lines
 
-    def _last(self, undone: int) -> Iterator[_Done]:
+    def _last(self, undone: int) -> Iterator[_AppliedChange]:
         """Yield the last changes except bindings, the latest first."""
         return reversed(self.meanwhile[len(self.meanwhile) - undone :])
 
@@ -157,7 +157,7 @@ class Replay:
 
     def __init__(self, run: Run, input_limits: InputLimits) -> None:
         self.records: dict[str, dict[Key, Record]] = {kind: {} for kind in KINDS}
-        self.done: deque[_Done] = deque(maxlen=_REMEMBERED)
+        self.done: deque[_AppliedChange] = deque(maxlen=_REMEMBERED)
         self.gaps = run.gaps
         self.marks = run.marks
         self.ends = run.ends
@@ -226,7 +226,7 @@ class Replay:
             after = None
             if change.what is not ChangeType.DELETED:
                 after = records[key] = self._decoded(change.kind, change.object)
-            self.done.append(_Done(change.kind, key, before, after, change.version, change.seen))
+            self.done.append(_AppliedChange(change.kind, key, before, after, change.version, change.seen))
         elif change.what is ChangeType.UNREAD:
             self.records[change.kind].clear()
             unread = {**self._header.unread, change.kind: unread_as(change)}
@@ -256,7 +256,7 @@ def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:
         yield version, ready
 
 
-def _affects_scheduling(done: _Done) -> bool:
+def _affects_scheduling(done: _AppliedChange) -> bool:
     """Return whether anything changed that a scheduler reads."""
     before, after = done.before, done.after
     if before is None or after is None:
@@ -293,7 +293,7 @@ def _is_nomination(trace: Trace) -> bool:
     return trace.decision.decision is DecisionKind.NOMINATED
 
 
-def _describe(done: _Done) -> str:
+def _describe(done: _AppliedChange) -> str:
     """Describe a change."""
     namespace, name = done.key
     what = f"{resource_of(KINDS[done.kind])} {f'{namespace}/' if namespace else ''}{name}"

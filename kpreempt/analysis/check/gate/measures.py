@@ -607,7 +607,7 @@ def _too_few_ready(case: EvaluationContext) -> Iterator[Measure]:
         )
 
 
-def _objections(case: EvaluationContext) -> Iterator[Measure]:
+def _static_findings(case: EvaluationContext) -> Iterator[Measure]:
     """The violations by objects of the change itself."""
     for each in case.facts.static_findings:
         change = each.change or case.change_of(each.subject)
@@ -696,7 +696,7 @@ MEASURES = (
     _quota_rejections,
     _loops,
     _too_few_ready,
-    _objections,
+    _static_findings,
     _snapshot_age,
     _not_known,
 )

@@ -205,7 +205,9 @@ def _has_pod_template(value: Any) -> bool:
         each = open_values.pop()
         if isinstance(each, dict):
             containers = each.get("containers")
-            if isinstance(containers, list) and any(isinstance(one, dict) and "image" in one for one in containers):
+            if isinstance(containers, list) and any(
+                isinstance(container, dict) and "image" in container for container in containers
+            ):
                 return True
             open_values += each.values()
         elif isinstance(each, list):

@@ -227,7 +227,7 @@ class VolumeBinding(FilterPlugin):
 
 
 def order_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
-    """Return an assumption if the random order of equal volumes decides whether the claims can be bound."""
+    """Return an assumption if the random order of interchangeable volumes decides whether the claims can be bound."""
     binder = _Binder(cluster)
     try:
         claims = [claim for name in claim_names(pod) if not is_fully_bound(claim := binder.claim(pod, name))]

@@ -278,8 +278,8 @@ def pod_changes_spread(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
             return False
     constraints = _spread_constraints(pod)
     if old is None or new is None:
-        one = old or new
-        return one is not None and any(_selects(each, one) for each in constraints)
+        changed_pod = old or new
+        return changed_pod is not None and any(_selects(each, changed_pod) for each in constraints)
     if (
         is_same(new, pod)
         and old.spec.tolerations != new.spec.tolerations
