@@ -297,7 +297,9 @@ def _failures() -> list[GateFinding]:
             detail="shop/api-new-1 on n2: volume shop/data is attached to n1",
         ),
         finding(RuleId.BYPASSES_SCHEDULER, "Pod shop/one", amount=1, detail="node n9 does not exist"),
-        finding(RuleId.ADOPTED_PODS, "ReplicaSet shop/all", amount=1, detail="shop/one, and deletes 1 pod"),
+        finding(
+            RuleId.ADOPTED_PODS, "ReplicaSet shop/all", amount=1, detail="shop/one; the controller then deletes it"
+        ),
         finding(RuleId.CREATED_NODES, "Node n9", amount=1, detail="the API server taints it"),
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=3600),
         finding(RuleId.PDBS_UNREADABLE, amount=1, detail="poddisruptionbudgets is forbidden"),

@@ -37,9 +37,9 @@ MAX_DOUBLINGS = 10
 class ReplacementTiming(Enum):
     """When the replacement is created."""
 
-    AT_ONCE = "as soon as the old one is being deleted"
+    AT_ONCE = "as soon as the deletion of the old pod begins"
     AFTER_BACKOFF = "after the Job's backoff; the deletion counts as a failure"
-    AFTER_DELETION = "once the old one is gone"
+    AFTER_DELETION = "once the old pod is gone"
 
 
 # The controllers that recreate pods, by group and kind of the pod's owner. ReplicaSets count only active pods;

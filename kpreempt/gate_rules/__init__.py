@@ -24,6 +24,10 @@ _LONGEST_PROMISE = 72
 CLUSTER = "cluster"
 # For findings whose detail completes the sentence.
 _IN_FULL = "{subject}{detail: }"
+# Subjects of assumptions that need an article in a sentence.
+_WITH_ARTICLE = ("scheduler", "simulation")
+# How details about kinds that could not be listed start.
+_UNREADABLE = ("cannot be ", "could not be ", "is not served ")
 
 
 class OptionType(Enum):
@@ -162,12 +166,21 @@ def _one_or_all(one: str, everything: str) -> Sentence:
     return lambda finding: everything if finding.subject in ("", CLUSTER) else one
 
 
+def _is_about_its_pod(finding: Finding) -> bool:
+    """Whether the subject is the finding's only pod, which the sentence then does not repeat."""
+    return [finding.subject] == [f"Pod {each}" for each in finding.pods]
+
+
 def _unknown(one: str, everything: str) -> Sentence:
     """Select a template for something unknown about an object or the cluster, followed by the pods and the detail."""
 
     def sentence(finding: Finding) -> str:
-        words = everything if finding.subject in ("", CLUSTER) else f"{{subject}} {one}"
-        return f"{words}{{pods}}{{detail:; }}" if finding.pods else f"{words}{{detail}}"
+        subject = "the {subject}" if finding.subject in _WITH_ARTICLE else "{subject}"
+        if finding.detail.startswith(_UNREADABLE):
+            return f"{subject} {{message}}"
+        words = everything if finding.subject in ("", CLUSTER) else f"{subject} {one}"
+        has_pods = finding.pods and not _is_about_its_pod(finding)
+        return f"{words}{{pods}}{{detail:; }}" if has_pods else f"{words}{{detail}}"
 
     return sentence
 
@@ -176,7 +189,7 @@ def _unschedulable(finding: Finding) -> str:
     if finding.subject.startswith("PersistentVolumeClaim "):
         return "{subject} cannot be bound{detail}"
     if not finding.pods:
-        return "{subject}: not complete at the end{detail:; }"
+        return "{subject} is not complete at the end{detail:; }"
     return "{subject}: {amount:pod} unschedulable{pods}{detail:; }"
 
 
@@ -189,15 +202,17 @@ def _broken_dependency(finding: Finding) -> str:
 
 
 def _lost(finding: Finding) -> str:
-    pods = "" if [finding.subject] == [f"Pod {each}" for each in finding.pods] else "{pods}"
+    if _is_about_its_pod(finding):
+        return "{subject} is evicted or deleted, and no controller recreates it (limit {limit})"
     return (
-        f"{{subject:a pod}} evicted or deleted, and no controller recreates {{plural:it|them}} (limit {{limit}}){pods}"
+        "{subject:the cluster}: {amount:pod} evicted or deleted, and no controller recreates {plural:it|them} (limit"
+        " {limit}){pods}"
     )
 
 
 def _deletion(finding: Finding) -> str:
     reason = "{message}" if finding.detail else "with {change}"
-    pods = "" if [finding.subject] == [f"Pod {each}" for each in finding.pods] else "{counted_pods}"
+    pods = "" if _is_about_its_pod(finding) else "{counted_pods}"
     return f"{{subject:a workload}} is deleted {reason} (limit {{limit}}){pods}"
 
 
@@ -382,8 +397,8 @@ class RuleId(StrEnum):
         "max-pending",
         promise="evicted pods reschedule",
         meaning="Replacements of running pods that are still pending at the end.",
-        advice="Add capacity for them, or request less in the change.",
-        sentence="{subject:the cluster}: {amount:replacement} of running pods left pending (limit"
+        advice="Add capacity for the replacements, or request less in the change.",
+        sentence="{subject:the cluster}: {amount:replacement} of running pods {plural:stays|stay} pending (limit"
         " {limit}){pods}{detail:; }",
         option="Maximum number of replacements of running pods that are pending at the end.",
         is_everyday=True,
@@ -400,7 +415,7 @@ class RuleId(StrEnum):
         meaning="Services, pods and nodes that lose something they depend on, without being evicted themselves: a"
         " Service without a ready pod, a pod without the pods that its affinity requires, a node without its"
         " DaemonSet pod.",
-        advice="Protect the pods it depends on with a budget or a higher priority, or run more replicas.",
+        advice="Protect the missing pods with a budget or a higher priority, or run more replicas.",
         sentence=_broken_dependency,
         option="Maximum number of Services, pods or nodes left without something they depend on.",
         is_pooled=True,
@@ -414,7 +429,7 @@ class RuleId(StrEnum):
         "lost-pods",
         promise="no pod is lost permanently",
         meaning="Pods that are evicted, or deleted with their node, and that no controller recreates.",
-        advice="Run them under a controller, give them a higher priority than the change, or add capacity first.",
+        advice="Run the pods under a controller, give them a higher priority than the change, or add capacity first.",
         sentence=_lost,
         option="Maximum number of evicted pods that no controller will recreate.",
         is_pooled=True,
@@ -475,7 +490,7 @@ class RuleId(StrEnum):
         option="No volume may be deleted unless --delete lists it.",
         concept="concepts/storage/persistent-volumes/",
         example=Example(
-            "The claim `data`, which is bound, is missing from the new manifests.",
+            "The bound claim `data` is missing from the new manifests.",
             "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml\n",
             "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml \\\n"
             "  --delete pvc/archive/data\n",
@@ -503,16 +518,18 @@ class RuleId(StrEnum):
     SERVICE_OUTAGE = _about_change(
         "service-outage",
         promise="Services keep their pods",
-        meaning="Services with pods that the change deletes and that are not listed with `--delete`. Also Services"
-        " that lose all pods because the change deletes, scales down or relabels the pods, or modifies the selector."
+        meaning="Services with pods, if the change deletes the Service and `--delete` does not list it. Also"
+        " Services that lose all pods because the change deletes, scales down or relabels the pods, or modifies the"
+        " selector."
         " For Services that lose their pods to evictions, see `max-broken-dependencies`.",
-        advice="Make the selector match the labels of the pods, keep one of them, or allow the deletion with --delete"
+        advice="Make the selector match the labels of the pods, keep at least one pod, or allow the deletion with"
+        " --delete"
         " service/NS/NAME.",
         sentence=_IN_FULL,
         option="A Service with pods must keep at least one.",
         concept="concepts/services-networking/service/",
         example=Example(
-            "A mistyped selector: `Service shop/web` no longer selects the pods of `Deployment shop/web`.",
+            "The selector has a typo, so `Service shop/web` no longer selects the pods of `Deployment shop/web`.",
             manifests.service("app: wbe"),
             manifests.service("app: web"),
         ),
@@ -545,7 +562,7 @@ class RuleId(StrEnum):
         takes=OptionType.SWITCH,
         example=Example(
             "kube-scheduler's own preemption always settles, because a victim always has the lower priority. This"
-            " plugin accepts any victim in zone b, whose only node has capacity for one of these pods.",
+            " plugin accepts any victim in zone b, whose only node has capacity for only one of these pods.",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
             "kpreempt check -f fixed.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
             files={
@@ -558,12 +575,13 @@ class RuleId(StrEnum):
     MIN_READY = Rule(
         "min-ready",
         promise="workloads stay ready",
-        meaning="Workloads with two or more ready pods whose ready pods drop to this percentage or less during the"
-        " rollout. For deleted workloads, see `max-deletions`; for workloads scaled to zero, `scaled-to-zero`."
+        meaning="Workloads with at least two ready pods, if their share of ready pods drops to this percentage or less"
+        " during the rollout. For deleted workloads, see `max-deletions`; for workloads scaled to zero,"
+        " `scaled-to-zero`."
         " DaemonSets are exempt: replacing their pods always leaves a gap.",
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
         " protect the pods with a budget or a priority.",
-        sentence="{subject:a workload} drops to{detail: } (limit {limit} %)",
+        sentence="{subject:a workload} drops to{detail: } (limit {limit}%)",
         option="Fail if a workload's ready pods drop to N percent or less.",
         concept="concepts/workloads/controllers/deployment/",
         example=Example(
@@ -576,9 +594,10 @@ class RuleId(StrEnum):
     APPLY_REJECTED = Rule(
         "apply-rejected",
         promise="the API server accepts the change",
-        meaning="Objects of the change that the API server rejects: the change modifies an immutable field, such as a"
-        " selector, the API server does not know a field or resource name, or the namespace does not exist.",
-        advice="Keep the field unchanged, rename the object, or delete it first, which deletes its pods, too. Create"
+        meaning="Objects of the change that the API server rejects because they modify an immutable field (such as a"
+        " selector), have an unknown field or resource name, or are in a namespace that does not exist.",
+        advice="Keep the field unchanged, rename the object, or delete the object first (this deletes its pods, too)."
+        " Create"
         " the namespace before its objects (--create-namespace).",
         sentence=_apply_rejected,
         option="The API server must accept every object.",
@@ -618,7 +637,7 @@ class RuleId(StrEnum):
         promise="nodes can be drained",
         meaning="PodDisruptionBudgets that never allow a disruption after the change, or that share a pod with"
         " another PodDisruptionBudget, so no node with one of their pods can be drained. Covers the budgets of the"
-        " change, and budgets that did not block drains before it.",
+        " change, and other budgets that did not block drains before the change.",
         advice="Let the PDB allow one disruption (maxUnavailable: 1), run one more pod, or keep one PDB per pod.",
         sentence="{subject} blocks all drains{detail}",
         option="Every PDB of the change, and of the pods that it affects, must be able to allow a disruption.",
@@ -652,7 +671,7 @@ class RuleId(StrEnum):
         promise="PDBs allow disruptions at minReplicas",
         meaning="PodDisruptionBudgets that allow no disruptions once a HorizontalPodAutoscaler has scaled their"
         " workload down to minReplicas.",
-        advice="Set maxUnavailable: 1 in the PDB, or raise minReplicas above its minAvailable.",
+        advice="Set maxUnavailable: 1 in the PDB, or raise minReplicas above the PDB's minAvailable.",
         sentence="{subject} blocks drains at an autoscaler's minimum{detail}",
         option="Every PDB must allow a disruption at the minReplicas of its workload's autoscaler.",
         gitlab="minor",
@@ -671,7 +690,7 @@ class RuleId(StrEnum):
         meaning="Pods that PodDisruptionBudgets protect less after the change: a PDB allows more disruptions for the"
         " same number of pods, is deleted, or no longer selects them because its selector or their labels change.",
         advice="Keep the PDB and the labels of its pods. If the change is intended, waive the rule for this PDB with"
-        " an option or in kpreempt.toml of the target branch, or name the PDB in a --delete.",
+        " an option or in the kpreempt.toml of the target branch, or list the PDB with --delete.",
         sentence=_IN_FULL,
         option="No PDB may protect its pods less than before the change.",
         waived_by_delete=("PodDisruptionBudget",),
@@ -686,8 +705,8 @@ class RuleId(StrEnum):
     PRIORITY_LOWERED = _about_change(
         "priority-lowered",
         promise="pods keep their priority",
-        meaning="Workloads, pods and PriorityClasses whose priority the change lowers, so other pods may preempt pods"
-        " that were safe, or whose preemptionPolicy it sets to Never, so they no longer preempt.",
+        meaning="Workloads, pods and PriorityClasses that get a lower priority, so other pods may preempt their pods,"
+        " or the preemptionPolicy Never, so their pods no longer preempt.",
         advice="Keep the PriorityClass, or use one with the same priority. If the change is intended, waive the rule"
         " for this object.",
         sentence=_IN_FULL,
@@ -719,7 +738,7 @@ class RuleId(StrEnum):
         promise="the default priority is unchanged",
         meaning="PriorityClasses with globalDefault that the change creates, deletes or modifies. New pods without a"
         " PriorityClass then get a different priority from the pods they replace, and may preempt or be preempted.",
-        advice="Set the PriorityClass in the workloads that need it, without globalDefault.",
+        advice="Keep the default unchanged, and set the PriorityClass in the workloads that need it.",
         sentence=_IN_FULL,
         option="Pods without a PriorityClass must keep the same default priority.",
         weakens=True,
@@ -733,7 +752,7 @@ class RuleId(StrEnum):
         "quota-loosened",
         promise="quotas are not loosened",
         meaning="ResourceQuotas and LimitRanges that allow more than before the change, or no longer limit a resource.",
-        advice="Keep the limit. If the change is intended, waive the rule for this quota, or name the quota in a"
+        advice="Keep the limit. If the change is intended, waive the rule for this quota, or list the quota with"
         " --delete.",
         sentence=_IN_FULL,
         option="No ResourceQuota or LimitRange may allow more than before.",
@@ -768,7 +787,7 @@ class RuleId(StrEnum):
         "owner-removed",
         promise="pods keep their controller",
         meaning="Pods, ReplicaSets and Jobs whose manifests omit the controller that owns them in the cluster."
-        " Without an owner, nothing replaces them, and PDBs count them differently.",
+        " Without a controller, they are not replaced, and PDBs count them differently.",
         advice="Remove the object from the change, and change its controller's manifest instead.",
         sentence=_IN_FULL,
         option="No manifest may omit the controller of its object.",
@@ -776,7 +795,7 @@ class RuleId(StrEnum):
         gitlab="major",
         concept="concepts/overview/working-with-objects/owners-dependents/",
         example=Example(
-            "`ReplicaSet shop/web-1` controls the pod, and would replace it.",
+            "`ReplicaSet shop/web-1` controls the pod and would replace it.",
             manifests.web_pod(""),
             manifests.web_pod(
                 "  ownerReferences:\n"
@@ -788,7 +807,8 @@ class RuleId(StrEnum):
         "drain-incomplete",
         promise="every node drains",
         meaning="Pods that a drain cannot evict, so it waits forever or gives up: a PodDisruptionBudget never allows"
-        " the eviction, or not while other pods are pending or not ready; two PodDisruptionBudgets select the same"
+        " the eviction, or does not allow it while other pods are pending or not ready; two PodDisruptionBudgets"
+        " select the same"
         " pod; or kubectl drain needs an option to delete the pod.",
         advice="Let the budget allow one disruption (maxUnavailable: 1), run one more replica, or add capacity first.",
         sentence=_drain_blocked,
@@ -831,13 +851,14 @@ class RuleId(StrEnum):
         "duplicate-objects",
         promise="no object is defined twice",
         meaning="Objects that several documents of the change define differently. The documents are applied in order."
-        " Only the last one is simulated; intermediate effects of the earlier ones are not.",
+        " Only the last one is simulated; intermediate effects of the earlier documents are not.",
         advice="Remove the earlier documents.",
         sentence="{subject} is in the change more than once{detail}",
         option="The change must not define an object twice, unless the earlier document has no effect.",
         concept="concepts/overview/working-with-objects/",
         example=Example(
-            "The file still has a copy of the Deployment with one replica. It is scaled to 1, then back to 2.",
+            "The file still has a copy of the Deployment with one replica. The Deployment is scaled to 1, then back to"
+            " 2.",
             manifests.web(size="  replicas: 1\n") + "---\n" + manifests.web(),
             manifests.web(),
         ),
@@ -848,7 +869,7 @@ class RuleId(StrEnum):
         meaning="Workloads of the change that do not fit, or that evict pods, at the `maxReplicas` of a"
         " HorizontalPodAutoscaler that the change creates or modifies.",
         advice="Lower maxReplicas, request less, or add nodes.",
-        sentence="{subject} does not fit at its maximum{detail}",
+        sentence="{subject} does not fit at the maxReplicas of {message}",
         option="Workloads must fit at the maxReplicas of a new or modified autoscaler.",
         takes=OptionType.SWITCH,
         is_overridable=False,
@@ -866,10 +887,10 @@ class RuleId(StrEnum):
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
         promise="rollouts replace all pods",
-        meaning="Modified workloads that keep pods of the old template, and the cause: a partition, OnDelete, a"
-        " paused rollout, or new pods that cannot share a node with old ones.",
-        advice="Set the partition to 0, delete the old pods, or delete an old pod before creating its replacement"
-        " (maxSurge: 0, maxUnavailable: 1).",
+        meaning="Modified workloads that keep pods of the old template because of a partition, OnDelete, a paused"
+        " rollout, or new pods that cannot share a node with old pods.",
+        advice="Set the partition to 0, delete the old pods, resume the rollout, or delete each old pod before its"
+        " replacement is created (maxSurge: 0, maxUnavailable: 1).",
         sentence="{subject} keeps old pods{detail}",
         option="Rollouts of modified workloads must replace all old pods.",
         takes=OptionType.SWITCH,
@@ -888,8 +909,8 @@ class RuleId(StrEnum):
     VOLUME_ATTACHED_ELSEWHERE = _about_change(
         "volume-attached-elsewhere",
         promise="pods get their volumes",
-        meaning="Pods that never start because they use a volume that can be attached to only one node at a time"
-        " (ReadWriteOnce), and that stays attached to another node where other pods use it.",
+        meaning="Pods that never start because their volume can be attached to only one node at a time (ReadWriteOnce)"
+        " and stays attached to another node, where other pods use it.",
         advice="Delete the old pod before creating the new one (Recreate, or maxSurge: 0), use a ReadWriteMany"
         " volume, or use a StatefulSet to give each pod its own claim.",
         sentence="{subject} has pods that never get their volume{detail}",
@@ -907,7 +928,7 @@ class RuleId(StrEnum):
         "bypasses-scheduler",
         promise="the scheduler places all pods",
         meaning="Pods and pod templates for which the change sets `nodeName`. The scheduler never sees these pods."
-        " The kubelet rejects pods that do not fit, and evicts other pods for critical ones without checking"
+        " The kubelet rejects pods that do not fit, and evicts other pods for critical pods without checking"
         " PodDisruptionBudgets. This is an error unless the pods fit on a node that is ready and not cordoned.",
         advice="Remove nodeName. To select the node, use a node selector or node affinity.",
         sentence="{subject} bypasses the scheduler{detail}",
@@ -923,9 +944,9 @@ class RuleId(StrEnum):
     ADOPTED_PODS = _about_change(
         "adopted-pods",
         promise="no controller adopts pods",
-        meaning="Pods, or ReplicaSets with their pods, that have no controller, and that a controller adopts because"
-        " of the change: its selector matches them. This is an error if the controller then deletes some of them.",
-        advice="Add a label to the selector that only the controller's own pods have.",
+        meaning="Pods and ReplicaSets without a controller that a controller adopts because its selector matches them"
+        " after the change. This is an error if the controller then deletes some of the pods.",
+        advice="Make the selector match only the controller's own pods, for example with an additional label.",
         sentence="{subject} adopts objects without a controller{detail}",
         option="No controller may adopt existing pods.",
         severity=RuleSeverity.WARN,
@@ -1004,9 +1025,9 @@ class RuleId(StrEnum):
     ABSENT_KINDS = _about_unknown(
         "absent-kinds",
         promise="the dump is complete",
-        meaning="Kinds without any object in the dump that could change this verdict if the cluster has some:"
+        meaning="Kinds that are missing from the dump and could change this verdict:"
         " PodDisruptionBudgets if pods are evicted, ResourceQuotas if new workloads create pods, PriorityClasses and"
-        " volumes if pods refer to them. Also pods on nodes that are not in the dump.",
+        " volumes if pods refer to them. Also nodes that are missing from the dump although pods run on them.",
         advice="Add the kind to the dump with the kubectl get command in the finding. If the cluster has no such"
         " objects, use --assume-none KIND, or assume-none in kpreempt.toml.",
         sentence=_unknown("may be missing", "the dump may be incomplete"),

@@ -97,7 +97,7 @@ def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
     preemptors = ", ".join(
         f"{each.pod} (priority {each.priority:,}"
         f"{f', queue position {each.position}' if each.position is not None else ''})"
-        f"{'' if each.is_certain else ' possibly'}"
+        f"{'' if each.is_certain else ', possibly'}"
         for each in shown
     )
     more = f" and {len(item.threats) - len(shown):,} more" if len(item.threats) > len(shown) else ""

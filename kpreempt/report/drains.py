@@ -119,17 +119,17 @@ def removal_phrase(removal: NodeRemoval) -> Phrase:
 def order_phrase(order: DrainOrder) -> Phrase:
     """The order, and how many pods it displaces compared with the given order."""
     saved = order.displaced_in_given_order - order.displaced
-    given = f", {count(saved, 'pod')} fewer than in the order given" if saved > 0 else ""
+    given = f", {saved:,} fewer than in the given order" if saved > 0 else ""
     if saved < 0:
-        given = f", {count(-saved, 'pod')} more than in the order given, which leaves nodes undrained or pods pending"
+        given = f", {-saved:,} more than in the given order, but that order leaves nodes undrained or pods pending"
     if not saved:
-        given = ", as many as in the order given"
+        given = ", as many as in the given order"
     more = (
         f"; the last {order.unsearched:,} nodes keep the given order, because there are too many to search"
         if order.unsearched
         else ""
     )
-    moved = f"{count(order.displaced, 'pod')} {agree(order.displaced, 'is')} displaced in one run"
+    moved = f"{count(order.displaced, 'pod')} {agree(order.displaced, 'is')} displaced in one simulation run"
     return (*names(order.nodes), f": {moved}{given}{more}")
 
 
@@ -175,7 +175,8 @@ def _not_ready(blocked: BlockedEviction) -> Phrase:
 
 
 def _several(blocked: BlockedEviction) -> Phrase:
-    return ("budgets ", *names(blocked.budgets), " both select the pod, which the eviction API does not support")
+    both = "both" if len(blocked.budgets) == 2 else "all"
+    return ("budgets ", *names(blocked.budgets), f" {both} select the pod, which the eviction API does not support")
 
 
 def _message(blocked: BlockedEviction) -> Phrase:
@@ -183,12 +184,12 @@ def _message(blocked: BlockedEviction) -> Phrase:
 
 
 def _no_scale(blocked: BlockedEviction) -> Phrase:
-    owners: Phrase = (" of ", *names(blocked.workloads)) if blocked.workloads else ()
+    owners: Phrase = (" (", *names(blocked.workloads), ")") if blocked.workloads else ()
     return (
         *_budget(blocked),
-        " cannot be computed because its pods",
+        " allows no disruptions, because the controllers of its pods",
         *owners,
-        " have no scale subresource, so it allows no disruptions",
+        " have no scale subresource",
     )
 
 
@@ -215,7 +216,7 @@ _NOT_GOING: dict[RemovalBlocker, str] = {
     RemovalBlocker.PENDING: "a pod would stay pending",
     RemovalBlocker.PREEMPTS: "other pods would be preempted",
     RemovalBlocker.BUDGETS: "a budget would be violated",
-    RemovalBlocker.NOT_TRIED: "or unknown: not tried because there are many nodes",
+    RemovalBlocker.NOT_TRIED: "or unknown: not tried, because the cluster has many nodes",
 }
 _KEEPS: dict[AutoscalerRule, str] = {
     AutoscalerRule.NOT_SAFE_TO_EVICT: "safe-to-evict is false (Cluster Autoscaler)",

@@ -222,7 +222,7 @@ def displaced_phrase(displaced: Displaced, *, is_full: bool = False) -> Phrase:
         about = (f" (priority {displaced.priority:,}", *((", ", name(of)) if of else ()), ")")
         cause = (" for ", name(displaced.cause)) if displaced.cause else ()
     broken: Phrase = (
-        (Span(", violates ", "bad"), Span(join_names(displaced.violated), "bad")) if displaced.violated else ()
+        (Span(", violating budget ", "bad"), Span(join_names(displaced.violated), "bad")) if displaced.violated else ()
     )
     then: Phrase = ()
     if displaced.replacement:

@@ -248,9 +248,9 @@ def broken_dependencies_phrase(dependency: BrokenDependency) -> Phrase:
     node: Phrase = (" on ", name(dependency.node)) if dependency.node else ()
     missing: Phrase = ("; missing: ", *names(dependency.missing, limit=_NAMES_SHOWN)) if dependency.missing else ()
     problem = {
-        BrokenDependencyKind.AFFINITY: "is no longer co-located with the pods its affinity requires",
+        BrokenDependencyKind.AFFINITY: "no longer runs with the pods that its affinity requires",
         BrokenDependencyKind.SERVICE: "has no ready pod",
         BrokenDependencyKind.DAEMON_SET: "is not recreated",
     }[dependency.kind]
-    subject = f"service {dependency.subject}" if dependency.kind is BrokenDependencyKind.SERVICE else dependency.subject
+    subject = f"Service {dependency.subject}" if dependency.kind is BrokenDependencyKind.SERVICE else dependency.subject
     return (name(subject), *node, f" {problem} {span}", *missing)

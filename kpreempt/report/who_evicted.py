@@ -90,7 +90,7 @@ def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tupl
     if found.rejection is not None and not found.rejection.is_success:
         evidence = describe(found.rejection.detail)
         words = f"{found.rejection.message}{f' ({evidence})' if evidence else ''}"
-        yield "why", f"{found.node} did not fit the preemptor: {words}"
+        yield "why", f"the preemptor did not fit on {found.node}: {words}"
     step = found.step
     if step is None:
         return

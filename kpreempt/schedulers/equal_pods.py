@@ -111,7 +111,7 @@ def unfollowed(alternatives: Alternatives | None) -> list[Assumption]:
     """Return the assumption to report if not every order was followed."""
     if alternatives is None or alternatives.exact:
         return []
-    message = "their order is known only to the scheduler's cache, and not every order was tried: others may be evicted"
+    message = "only the scheduler's cache knows their order, and not every order was tried; other pods may be evicted"
     return [Assumption("equally important pods", "", message, AssumptionKind.UNCERTAIN)]
 
 

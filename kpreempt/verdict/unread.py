@@ -42,7 +42,7 @@ _WITHOUT = {
     "Deployment": "the expected pods of budgets may be wrong, and the previous state of changed objects is unknown",
     "DaemonSet": "DaemonSet pods are only identified by their owner references",
     "Job": "Job pods are only identified by their owner references",
-    "CronJob": "those in the change are assumed to be new",
+    "CronJob": "the CronJobs of the change are assumed to be new",
     "HorizontalPodAutoscaler": "autoscaled workloads and their sizes are unknown",
     "MutatingWebhookConfiguration": "whether pods are mutated when they are created is unknown",
     "MutatingAdmissionPolicy": "whether pods are mutated when they are created is unknown",

@@ -234,7 +234,7 @@ class ProtectionRules:
                 if name in used and used[name].nano > quota.limits[name].nano
             ]
             if over:
-                detail = f"{'; '.join(over)}: new pods are rejected"
+                detail = f"{'; '.join(over)}, so new pods are rejected"
                 yield StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {quota.key}", detail)
         for limit_range in after.limit_ranges:
             namespace = limit_range.metadata.namespace
@@ -490,7 +490,7 @@ def _rule_of(finding: Finding, item: AuditedBudget) -> RuleId | None:
 
 def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
     sets = [each for each in finding.remedies if each.action is RemedyAction.SET]
-    would = f"; {sets[0].field}: {sets[0].value} would" if sets else ""
+    would = f"; {sets[0].field}: {sets[0].value} would allow one" if sets else ""
     if finding.id is FindingId.OVERLAP:
         others = some_of([each.partition(" ")[2] for each in finding.objects])
         return (
@@ -500,24 +500,27 @@ def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
     if finding.id is FindingId.NO_SCALE:
         owners = some_of(finding.objects)
         return (
-            f"its value requires the pods' controllers to have a scale, and {owners} has none: it allows no disruption"
+            f"its value requires the scale subresource of the pods' controllers, but {owners} has none, so it allows no"
+            " disruption"
         )
     if finding.id is FindingId.INVALID_AMOUNT:
-        return "its value is neither an integer nor a percentage: it allows no disruption"
+        return "its value is neither an integer nor a percentage, so it allows no disruption"
     if finding.id is FindingId.UNMANAGED_PODS:
-        return f"its value needs a controller's replicas, and its pods have no controller: it allows none{would}"
-    return f"it allows no disruption with {finding.number or item.pods} of its pods{would}"
+        return f"its value requires a controller, but its pods have none, so it allows no disruption{would}"
+    number = finding.number or item.pods
+    pods = "its only pod is" if number == 1 else f"all {number:,} of its pods are"
+    return f"it allows no disruption even if {pods} healthy{would}"
 
 
 def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
     if finding.id is FindingId.SELECTS_EVERY_POD:
-        return f"its selector is empty: it selects every pod of the namespace ({item.pods:,})"
+        return f"its selector is empty, so it selects every pod of the namespace ({item.pods:,})"
     if finding.id is FindingId.NULL_SELECTOR:
-        return "it has no selector: it selects no pod"
+        return "it has no selector, so it selects no pod"
     if finding.id is FindingId.INVALID_SELECTOR:
         return f"its selector is invalid: {item.selector}"
     near = [f"{each.workload} has {each.found or 'no such label'}, not {each.expected}" for each in finding.near_misses]
-    return "; ".join([f"it selects no pod: {item.selector}", *near])
+    return "; ".join([f"no pod matches {item.selector}", *near])
 
 
 def _at_minimum(finding: Finding, _item: AuditedBudget) -> str:
@@ -573,7 +576,7 @@ def _of_default(
     default, now = global_default([*old.values()]), global_default([*new.values()])
     for name, each in new.items():
         if default is not None and each.global_default and name != default.metadata.name and old.get(name) != each:
-            detail = f"is a second default next to PriorityClass {default.metadata.name}, which the API server rejects"
+            detail = f"is a second default next to PriorityClass {default.metadata.name}, so the API server rejects it"
             yield StaticFinding(rule, f"PriorityClass {name}", detail)
     if (effect := _effect(now)) == (was := _effect(default)):
         return
@@ -585,7 +588,7 @@ def _of_default(
         for value, policy in (was, effect)
     )
     whose = f", including the next pods of {some_of(without)}" if without else ""
-    detail = f"changes the default for pods without a PriorityClass: they had {before}, now they get {after}{whose}"
+    detail = f"changes the default for pods without a PriorityClass: they had {before} and now get {after}{whose}"
     yield StaticFinding(rule, f"PriorityClass {subject.metadata.name if subject is not None else ''}", detail)
 
 

@@ -279,7 +279,7 @@ def _method_assumptions(check_input: CheckInput, algorithm: str) -> list[Assumpt
 
 def not_all(simulations: int) -> Assumption:
     """The assumption that there are more possible outcomes than the simulated ones."""
-    message = f"there are more possible outcomes than the {simulations:,} simulated; another one may be worse"
+    message = f"more outcomes are possible than the {simulations:,} simulated; another outcome may be worse"
     return Assumption("simulation", "draws", message, AssumptionKind.UNCERTAIN)
 
 
@@ -451,7 +451,7 @@ def _figures(former: _FormerSimulation, check: Check) -> Iterator[Drift]:
             sum(each.violations for each in simulation.budgets),
         ),
         "evictions in a chain": (former.depth, simulation.depth),
-        "pods that ran left pending": (
+        "previously running pods pending": (
             _sum(former.pending, lambda each: each.get("wasRunning") is True),
             sum(each.was_running for each in simulation.pending),
         ),

@@ -135,9 +135,9 @@ def _of_reset(reset: Reset) -> StaticFinding:
     pods = "1 pod" if count == 1 else f"{count} pods"
     pronoun = "it" if count == 1 else "them"
     done = (
-        f"deletes {pods} until the autoscaler recreates {pronoun}"
+        f"deletes {pods}; the autoscaler then recreates {pronoun}"
         if reset.written < reset.current
-        else f"adds {pods} until the autoscaler deletes {pronoun}"
+        else f"creates {pods}; the autoscaler then deletes {pronoun}"
     )
     detail = (
         f"{reset.autoscaler} set {reset.current} replicas, but the manifest sets {reset.written}; applying it {done}"
@@ -160,7 +160,7 @@ def of_autoscalers(
         found = [f"{count} more pods {words}" for words, count in counts.items() if count > 0]
         found += [f"{evicted} more pods evicted"] if evicted > 0 and not found else []
         if found:
-            detail = f"with the maxReplicas of {name}: {', '.join(found)}"
+            detail = f"{name}: {', '.join(found)}"
             yield StaticFinding(RuleId.AUTOSCALED_MAXIMUM, workload, detail, change=name)
 
 
@@ -177,7 +177,7 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
             own = (waiting for waiting in simulation.pending if waiting.workload == name)
             messages = [waiting.message for waiting in own if waiting.message]
             if not messages or any(words in messages[0] for words in _APART):
-                detail = "its new pods cannot share a node with old ones, and no other node fits"
+                detail = "its new pods cannot share a node with old pods, and fit on no other node"
                 detail = "; ".join([detail, *messages[:1]])
                 yield StaticFinding(
                     RuleId.ROLLOUT_STUCK, name, detail, _EVICTING_POLICIES.get(each.kind, ""), is_critical=True
@@ -188,15 +188,20 @@ def _retained_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
     """What keeps pods of the old template running, and the fix; empty strings if nothing does."""
     update = mapping_in(spec, "updateStrategy")
     if update.get("type") == "OnDelete":
-        fix = "Set spec.updateStrategy.type to RollingUpdate, or delete its old pods one by one."
+        fix = "Set spec.updateStrategy.type to RollingUpdate, or delete the old pods one by one."
         return "with OnDelete, its pods keep the old template until they are deleted", fix
     if workload.kind == "Deployment" and spec.get("paused"):
         command = f"kubectl rollout resume {quote(f'deployment/{workload.name}')} -n {quote(workload.namespace)}"
         return "it is paused", f"Remove spec.paused, and run: {command}"
     partition: Any = mapping_in(update, "rollingUpdate").get("partition")
     if workload.kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
-        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0 once the updated pods are healthy."
-        return f"partition {partition} keeps pods with a lower ordinal on the old template", fix
+        # Counted from the first ordinal, which ``spec.ordinals.start`` can raise.
+        kept = "the first pod" if partition == 1 else f"the first {partition:,} pods"
+        replicas: Any = spec.get("replicas", 1)
+        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0"
+        if isinstance(replicas, int) and partition >= replicas:
+            return f"partition {partition} keeps all pods on the old template", f"{fix}."
+        return f"partition {partition} keeps {kept} on the old template", f"{fix} once the updated pods are healthy."
     return "", ""
 
 
@@ -287,11 +292,7 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> StaticFinding:
     has_sets = adoption.objects[0].startswith("ReplicaSet ")
     if adoption.surplus is not None:
         deletions = adoption.surplus
-        deletes = (
-            f"scales {pronoun} to 0 unless {possessive} template matches"
-            if has_sets
-            else f"deletes {deletions} of {pronoun}"
-        )
+        deletes = f"scales {pronoun} to 0 unless {possessive} template matches"
     else:
         terminations = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
         pods = {
@@ -301,8 +302,12 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> StaticFinding:
             or (has_sets and step.owner.replace(" ", f" {step.pod.partition('/')[0]}/", 1) in adoption.objects)
         }
         deletions = len(pods)
-        deletes = f"deletes {'1 pod' if deletions == 1 else f'{deletions} pods'}{f' of {pronoun}' if has_sets else ''}"
-    detail = f"{some_of(objects)}" + (f", and {deletes}" if deletions else ", and keeps all of {them}")
+        deletes = f"deletes {deletions:,} of {possessive} pods"
+    if not has_sets:
+        deletes = "deletes it" if len(objects) == 1 else f"deletes {deletions:,} of {pronoun}"
+    detail = f"{some_of(objects)}" + (
+        f"; the controller then {deletes}" if deletions else f"; the controller keeps {pronoun}"
+    )
     return StaticFinding(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_critical=deletions > 0)
 
 

@@ -33,7 +33,7 @@ def unread_workloads(cluster: ClusterSnapshot, orphans: Sequence[tuple[str, str]
     for kind in dict.fromkeys(kind for kind, _ in orphans):
         subjects = [name for each, name in orphans if each == kind]
         if state_of(cluster, kind) is KindState.ABSENT:
-            consequence = f"{some_of(subjects)} has pods, and the change is derived from these"
+            consequence = f"the change to {some_of(subjects)} is derived from the pods"
             found.append(absent(kind, cluster.unread[kind], consequence, AssumptionKind.ABSENT))
         else:
             message = "the input has its pods, but not the object itself; its previous state is derived from them"
@@ -47,7 +47,7 @@ def unread_pruned(cluster: ClusterSnapshot, pruned: Sequence[tuple[str, str]]) -
     for kind in dict.fromkeys(kind for kind, _ in pruned if kind in (*_CREATES_PODS, *_DAMAGE_WHEN_PRUNED)):
         names = some_of([described for each, described in pruned if each == kind])
         if state_of(cluster, kind) is KindState.ABSENT:
-            consequence = f"what is deleted when {names} is pruned is unknown"
+            consequence = f"it is unknown what pruning {names} deletes"
             found.append(absent(kind, cluster.unread[kind], consequence, AssumptionKind.ABSENT))
         else:
             found += unreadable_of(cluster, [kind])
@@ -88,24 +88,18 @@ def unread_quotas(
         if _is_new(each) and each.object.partition(" ")[2].partition("/")[0] not in new
     ]
     if names:
-        return [absent(_QUOTAS, unread, f"one could reject pods of {some_of(names)}")]
+        return [absent(_QUOTAS, unread, f"a quota could reject pods of {some_of(names)}")]
     grown = [
         each.object
         for each in pod_changes
         if each.kind is ChangeKind.SCALED and (each.replicas or 0) > (each.replicas_before or 0)
     ]
     if grown:
-        return [
-            absent(
-                _QUOTAS, unread, f"one could reject additional pods of {some_of(grown)}", AssumptionKind.INFORMATIONAL
-            )
-        ]
+        consequence = f"a quota could reject additional pods of {some_of(grown)}"
+        return [absent(_QUOTAS, unread, consequence, AssumptionKind.INFORMATIONAL)]
     if replaces_pods or any(each.kind is ChangeKind.ROLLED for each in pod_changes):
-        return [
-            absent(
-                _QUOTAS, unread, "one could reject new pods while old ones still exist", AssumptionKind.INFORMATIONAL
-            )
-        ]
+        consequence = "a quota could reject new pods while old pods still exist"
+        return [absent(_QUOTAS, unread, consequence, AssumptionKind.INFORMATIONAL)]
     return []
 
 

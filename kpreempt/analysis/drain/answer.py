@@ -203,7 +203,7 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
     if existing or not owners:
         return existing, []
     unread = unreadable_of(cluster, ["DaemonSet"])
-    message = "the snapshot has none; those that own pods are assumed to exist"
+    message = "the snapshot has none; DaemonSets that own pods are assumed to exist"
     return owners, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
 
 
@@ -220,7 +220,7 @@ def _method_assumptions(drain_input: DrainInput, scheduler: Scheduler) -> list[A
         message = "the snapshot shows no pod with local storage; dumps of older kpreempt versions lack it"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
     names = {name for batch in drain_input.batches for name in batch.nodes}
-    message = "its kubelet does not respond: evicted pods may never terminate"
+    message = "its kubelet does not respond, so evicted pods may never terminate"
     found += [
         Assumption(f"Node {node.name}", "status.conditions", message, AssumptionKind.UNCERTAIN)
         for node in cluster.nodes
@@ -248,7 +248,7 @@ def _of_owners(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumpt
             continue
         if (pod.metadata.namespace, owner.name) not in existing[owner.kind]:
             message = (
-                f"{owner.kind} {owner.name} is not in the snapshot: if it no longer exists, the pod is not recreated"
+                f"{owner.kind} {owner.name} is not in the snapshot; if it no longer exists, the pod is not recreated"
             )
             found.append(Assumption(f"Pod {pod.key}", "metadata.ownerReferences", message, AssumptionKind.UNCERTAIN))
     return [*found, *_of_kueue(cluster, moved)]

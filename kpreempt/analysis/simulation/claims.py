@@ -147,7 +147,8 @@ class _Binder:
         equal = [each for each in available if _rank(each) == _rank(found)]
         if any(each.spec.node_affinity != found.spec.node_affinity for each in equal):
             message = (
-                f"{len(equal):,} volumes match equally and are accessible from different nodes; one of them was picked"
+                f"{len(equal):,} volumes match equally and are accessible from different nodes; one was picked"
+                " arbitrarily"
             )
             self._assume(claim, "spec.volumeName", message, AssumptionKind.UNCERTAIN)
         return True
@@ -188,7 +189,7 @@ class _Binder:
         self._bind_volume(claim, volume)
         by = f"{storage_class.provisioner} (storage class {storage_class.metadata.name})"
         self._assume(
-            claim, "spec.volumeName", f"assumed to be provisioned at once by {by}", AssumptionKind.INFORMATIONAL
+            claim, "spec.volumeName", f"assumed to be provisioned immediately by {by}", AssumptionKind.INFORMATIONAL
         )
         # The topology segments of its driver in which the volume may be created.
         segments = set()
@@ -201,14 +202,14 @@ class _Binder:
         if len(segments) > 1:
             message = (
                 f"{by} creates its volume in one of {len(segments):,} topologies before its pod has a node; "
-                "an arbitrary one was picked"
+                "one was picked arbitrarily"
             )
             self._assume(claim, "spec.storageClassName", message, AssumptionKind.UNCERTAIN)
 
     def _reason_unbound(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> str:
         name = class_of_claim(claim)
         if not name:
-            return "no volume matches, it has no storage class, and there is no default one"
+            return "no volume matches, the claim has no storage class, and the cluster has no default class"
         if storage_class is None:
             hint = " (the dump has none; kubectl get storageclasses -o json adds them)" if not self._classes else ""
             return f"its storage class {name} does not exist{hint}"

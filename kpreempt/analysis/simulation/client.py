@@ -168,7 +168,7 @@ class PodEndings:
 
 # More steps than any controller takes at one time; beyond them it never settles.
 _MAX_STEPS = 10_000
-_NEVER_SETTLES = "its controller never settles; its actions up to the limit count"
+_NEVER_SETTLES = "its controller never settles; only its first actions, up to the limit, are simulated"
 
 
 class ControllerManager:

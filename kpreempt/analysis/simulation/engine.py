@@ -516,7 +516,8 @@ class _Run:
                 self._without_volume[key] = uid
                 pods = ", ".join(holders.pods)
                 message = (
-                    f"volume {holders.volume} can be attached to one node only, and {holders.node} has it for {pods}"
+                    f"volume {holders.volume} can be attached to only one node, and is attached to {holders.node} for"
+                    f" {pods}"
                 )
                 self._note(StepKind.BLOCKED, pod, node=pod.spec.node_name, reason=ATTACHED_ELSEWHERE, message=message)
             return
@@ -609,7 +610,7 @@ class _Run:
         owner = controller_name(pod.metadata)
         if controller_of(pod.metadata) is not None and not is_replaced(pod):
             found["metadata.ownerReferences"] = (
-                f"it is unknown how {owner} replaces its pods; the pod is not replaced here"
+                f"it is unknown how {owner} replaces its pods; the simulation does not replace the pod"
             )
         for field, message in found.items():
             self._assumptions[Assumption(f"Pod {pod.key}", field, message, AssumptionKind.UNCERTAIN)] = None

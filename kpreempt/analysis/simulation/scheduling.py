@@ -38,7 +38,7 @@ _SINCE_LAST_ATTEMPT = timedelta(seconds=10)
 _SEARCH_TRUNCATED = Assumption(
     "scheduler",
     "percentageOfNodesToScore",
-    "on large clusters the search for nodes stops early at an unknown position: a random one is used",
+    "on large clusters the search for nodes stops early, at an unknown position; a random position is used",
     AssumptionKind.INFORMATIONAL,
 )
 

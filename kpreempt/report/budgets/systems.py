@@ -36,7 +36,7 @@ _MEANINGS: dict[str, str] = {
     FindingId.ALLOWS_NONE_NOW: "The budget allows no disruption now.",
     FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: "The budget allows no disruption at the minReplicas of an autoscaler.",
     FindingId.UNMANAGED_PODS: "Pods without a controller do not count for the budget.",
-    FindingId.SELECTS_EVERY_POD: "The selector is empty: all pods for the eviction API, none for the scheduler.",
+    FindingId.SELECTS_EVERY_POD: "The empty selector selects all pods for the eviction API, none for the scheduler.",
     FindingId.NULL_SELECTOR: "The budget has no selector and selects no pod.",
     FindingId.SELECTS_NOTHING: "The budget selects no pod.",
     FindingId.STALE_STATUS: "The status is older than the spec.",

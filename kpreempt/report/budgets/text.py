@@ -199,8 +199,8 @@ def _priorities(audit: BudgetAudit) -> Section:
         legend.append(f"{count(left_out, 'more budget')} not searched")
     return Section(
         "LOWEST PRIORITY",
-        "at which a new pod would violate a budget that allows no disruption now, if it requests as much as all pods"
-        " on the node up to the budget's; (n) = only if pinned to this node"
+        "at which a new pod would violate a budget that allows no disruption now, if it requests all capacity of the"
+        " node that is free or used by pods of at most the victim's priority; (n) = only if pinned to this node"
         if rows
         else "",
         [
@@ -314,7 +314,7 @@ def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     pods = f"{count(len(finding.pods), 'pod')} ({join_names(finding.pods)})"
     return (
         f"{names} {both} select {pods}: the eviction API rejects pods with several budgets, so a drain never finishes;"
-        " the scheduler counts every one",
+        " the scheduler counts every budget",
     )
 
 
@@ -351,7 +351,7 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
         f" {agree(len(finding.objects), 'has')} none: the disruption controller fails, and no disruption is allowed",
     ),
     FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
-    FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, selects no pod: {item.selector}",),
+    FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, so it selects no pod: {item.selector}",),
     FindingId.ALLOWS_NONE_NOW: _allows_none_now,
     FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: lambda finding, item: (
         f"{_in_pods(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
@@ -360,17 +360,17 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     ),
     FindingId.UNMANAGED_PODS: _unmanaged,
     FindingId.SELECTS_EVERY_POD: lambda _, item: (
-        f"empty selector: every pod of the namespace ({item.pods:,}) for the eviction API, none for the scheduler,"
-        " which preempts them as if there were no budget",
+        f"empty selector: the eviction API applies the budget to every pod of the namespace ({item.pods:,}), but the"
+        " scheduler preempts them as if they had no budget",
     ),
-    FindingId.NULL_SELECTOR: lambda *_: ("no selector: selects no pod",),
+    FindingId.NULL_SELECTOR: lambda *_: ("no selector, so it selects no pod",),
     FindingId.SELECTS_NOTHING: _selects_nothing,
     FindingId.STALE_STATUS: lambda finding, item: (
         "status older than the spec: the eviction API rejects evictions until the disruption controller catches up; the"
         f" scheduler uses the old disruptionsAllowed, {item.disruptions_allowed:,}; the spec allows"
         f" {finding.number or 0:,}",
     ),
-    FindingId.NO_STATUS: lambda *_: ("no status: computed as the disruption controller would",),
+    FindingId.NO_STATUS: lambda *_: ("no status; computed as the disruption controller would",),
     FindingId.SEVERAL_WORKLOADS: lambda finding, _: (
         f"shared by {join_names(finding.objects)}: a rollout of one uses up the disruptions of the others",
     ),
@@ -395,11 +395,11 @@ def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
 
 # Advice for findings that no single change fixes.
 _ADVICE = {
-    FindingId.VIOLATED_BY_PREEMPTION: "free capacity elsewhere",
+    FindingId.VIOLATED_BY_PREEMPTION: "free up capacity elsewhere",
     FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
     FindingId.INVALID_AMOUNT: "set a number, or a percentage such as 50%",
     FindingId.INVALID_SELECTOR: "correct the selector",
-    FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may"
+    FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow, a drain may"
     " evict unready pods",
     FindingId.SELECTS_EVERY_POD: "select the pods by their labels",
     FindingId.NULL_SELECTOR: "select the pods by their labels",

@@ -126,13 +126,14 @@ def tally(check: Check) -> list[str]:
 
 def end_text(end: str, seconds: float) -> str:
     """How the simulation ends, and when: ``settled after 1m30s``."""
-    return _ENDS.get(end, end) + (f" after {clock(seconds)}" if seconds else "")
+    has_ended = seconds and end != SimulationEnd.LOOP
+    return _ENDS.get(end, end) + (f" after {clock(seconds)}" if has_ended else "")
 
 
 def change_phrase(change: Change) -> Phrase:
     """The change to an object: ``rolled (RollingUpdate), 3 → 5 replicas``."""
     if change.kind is ChangeKind.DRAINED:
-        return (f"to be drained of {count(change.replicas_before or 0, 'pod')}",)
+        return (f"drained, {count(change.replicas_before or 0, 'pod')}",)
     strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
     size = replicas_text(change)
     # A CronJob has no pods itself, and it is unknown when it is due.

@@ -251,7 +251,7 @@ def _event(verdict: Verdict) -> Section:
         return Section("EVENT")
     number = len(verdict.nominated_nodes)
     is_one = number > 1 and FOUND_PLACEMENT in verdict.message
-    tie = f"It names one of {number:,} tied nodes; the scheduler picks one at random." if is_one else ""
+    tie = f"The event names one of {number:,} tied nodes; the scheduler picks one at random." if is_one else ""
     blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie, "dim"))]
     return Section(
         "EVENT", blocks=blocks, heading="The scheduler's message", is_inline=True, priority=_EVENT, reserved_lines=3

@@ -41,7 +41,9 @@ def replica_sections(workload: Workload) -> list[Section]:
     )
     pending: list[Sequence[Words]] = [[f"{each.replicas:,} pending: {each.message}"] for each in workload.pending]
     waits = Listing(pending, noun="message", shown=_MESSAGES_SHOWN)
-    running = f"{count(workload.running, 'pod')} already running; " if workload.running else ""
+    running = (
+        f"{count(workload.running, 'pod')} already {agree(workload.running, 'runs')}; " if workload.running else ""
+    )
     chance = (
         f"; {workload.ties:,} of {workload.replicas:,} depend on a tie that the scheduler breaks at random"
         if workload.ties
@@ -49,8 +51,8 @@ def replica_sections(workload: Workload) -> list[Section]:
     )
     definition = Sentence(
         Span(
-            f"{running}scheduled in sequence, assuming that victims are gone before the next replica and not replaced;"
-            f" other pending pods are not tried{chance}",
+            f"{running}replicas are scheduled in sequence, assuming that victims are gone before the next replica and"
+            f" are not replaced; other pending pods are not tried{chance}",
             "dim",
         )
     )
@@ -59,7 +61,7 @@ def replica_sections(workload: Workload) -> list[Section]:
         columns("POD", "OUTCOME", "NODE", "VICTIMS"),
         [[strong(replica.pod), Span(*OUTCOMES[replica.outcome][:2]), *_ends_of(replica)] for replica in workload.items],
         noun="replica",
-        caption="Scheduled in sequence; the victims of one are gone before the next is tried",
+        caption="Scheduled in sequence; the victims of a replica are gone before the next replica is tried",
         shown=_ROWS_SHOWN,
     )
     blocks: list[Block] = [waits, definition, nodes]

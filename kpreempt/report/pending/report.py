@@ -259,7 +259,7 @@ def _details(row: Sequence[PendingPod], pending: PendingPods, options: RenderOpt
         more = f"; and {count(len(pods) - victims, 'more pod')}" if len(pods) > victims else ""
         yield "victims", ("on ", name(node), ": ", *joined(map(_victim, pods[:victims]), "; "), more)
     if len(item.victims) > nodes:
-        yield "victims", f"… and those on {count(len(item.victims) - nodes, 'more node')}"
+        yield "victims", f"… and the victims on {count(len(item.victims) - nodes, 'more node')}"
     if item.alternatives is not None:
         lines = alternatives_in_lines(item.alternatives)
         for number, line in enumerate(lines if options.verbose else lines[:_OUTCOMES_SHOWN]):

@@ -155,7 +155,7 @@ def _changed(change: PendingChange, item: PendingPod) -> str:
     before = outcome_in_brief(change.outcome, change.state)[0] if change.outcome is not None else ""
     now, nodes = format_outcome(item)
     node = f" on {nodes}" if nodes else ""
-    return f"{item.pod} {now.text}{node} (was {before})" if before != now.text else f"{item.pod} {now.text}{node}"
+    return f"{item.pod} {now.text}{node} (was: {before})" if before != now.text else f"{item.pod} {now.text}{node}"
 
 
 def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:

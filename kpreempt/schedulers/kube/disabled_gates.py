@@ -34,7 +34,7 @@ def assume_of_pod(pod: Pod, behavior: Behavior) -> list[Assumption]:
             spec.resources is not None and not behavior.pod_level_resources,
             "spec.resources",
             "PodLevelResources",
-            "pod-level requests replace the sum of its containers' requests",
+            "pod-level requests replace the sum of the containers' requests",
         ),
         (
             not behavior.taint_toleration_comparison_operators

@@ -49,7 +49,7 @@ EFFECTS: Mapping[str, str] = {
     "NodeDeclaredFeatures": "a pod goes only to nodes that declare the features it needs",
     "NodeInclusionPolicyInPodTopologySpread": "nodeAffinityPolicy and nodeTaintsPolicy of spread constraints apply",
     "PodDisruptionConditions": "victims get the DisruptionTarget condition, and a pod waits only for victims with it",
-    "PodLevelResources": "pod-level requests replace the sum of its containers' requests",
+    "PodLevelResources": "pod-level requests replace the sum of the containers' requests",
     "PodLevelResourcesFixDefaulting": "a new pod's pod-level requests are defaulted after LimitRanges have set its"
     " containers' requests",
     "PodTopologyLabelsAdmission": "a pod gets its node's zone and region labels when it is bound",

@@ -214,7 +214,7 @@ def test_the_pods_that_are_not_ready_are_named_and_those_to_be_made_counted() ->
 @pytest.mark.parametrize(
     ("policy", "advice"),
     [
-        ("", "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow a drain may evict unready"),
+        ("", "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow, a drain may evict unready"),
         ("IfHealthyBudget", "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow"),
         ("AlwaysAllow", "wait until its pods are ready; a drain may evict unready pods"),
     ],

@@ -77,7 +77,7 @@ def test_figures_are_compared_and_what_is_worse_comes_first() -> None:
         ("Worse", "pods evicted", 0, 3),
         ("Worse", "budget violations", 0, 1),
         ("Worse", "evictions in a chain", 0, 2),
-        ("Worse", "pods that ran left pending", 0, 1),
+        ("Worse", "previously running pods pending", 0, 1),
         ("Worse", "broken dependencies", 0, 2),
     ]
     assert drifts(whole, quiet) == [("Better", what, after, before) for _, what, before, after in worse]

@@ -66,7 +66,7 @@ FAST, LOCAL, LATE = (
     storage_class("fast", NONE),
     storage_class("fast", NONE, "WaitForFirstConsumer"),
 )
-NO_CLASS = "no volume matches, it has no storage class, and there is no default one"
+NO_CLASS = "no volume matches, the claim has no storage class, and the cluster has no default class"
 STUCK = "storage class fast provisions no volumes, and none of its {} is available with 10Gi"
 
 

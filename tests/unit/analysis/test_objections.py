@@ -82,7 +82,7 @@ def rolled(kind: str, *, spec: dict[str, Any], pod: dict[str, Any], is_same: boo
         pytest.param(
             rolled("StatefulSet", spec={"updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
             True,
-            "partition 2",
+            "partition 2 keeps all pods on the old template",
             id="a partition",
         ),
         pytest.param(
@@ -92,20 +92,26 @@ def rolled(kind: str, *, spec: dict[str, Any], pod: dict[str, Any], is_same: boo
             id="a partition of none",
         ),
         pytest.param(
+            rolled("StatefulSet", spec={"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 1}}}, pod={}),
+            True,
+            "partition 1 keeps the first pod on the old template",
+            id="a partition that some pods are above",
+        ),
+        pytest.param(
             rolled("DaemonSet", spec={"updateStrategy": {"type": "OnDelete"}}, pod={}, is_same=True),
             True,
             "",
             id="the template stays",
         ),
         pytest.param(
-            rolled("Deployment", spec={}, pod=APART), False, "cannot share a node with old ones", id="apart, and stuck"
+            rolled("Deployment", spec={}, pod=APART), False, "cannot share a node with old pods", id="apart, and stuck"
         ),
         pytest.param(rolled("Deployment", spec={}, pod=APART), True, "", id="apart, and through"),
         pytest.param(rolled("Deployment", spec={}, pod={}), False, "", id="stuck for another reason"),
         pytest.param(
             rolled("Deployment", spec={}, pod={"containers": [{"ports": [{"hostPort": 80}]}]}),
             False,
-            "cannot share a node with old ones",
+            "cannot share a node with old pods",
             id="a host port",
         ),
     ],
@@ -123,13 +129,17 @@ def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: st
         (
             4,
             2,
-            "set 4 replicas, but the manifest sets 2; applying it deletes 2 pods until the autoscaler recreates them",
+            "set 4 replicas, but the manifest sets 2; applying it deletes 2 pods; the autoscaler then recreates them",
         ),
-        (2, 1, "set 2 replicas, but the manifest sets 1; applying it deletes 1 pod until the autoscaler recreates it"),
+        (
+            2,
+            1,
+            "set 2 replicas, but the manifest sets 1; applying it deletes 1 pod; the autoscaler then recreates it",
+        ),
         (
             2,
             5,
-            "set 2 replicas, but the manifest sets 5; applying it adds 3 pods until the autoscaler deletes them",
+            "set 2 replicas, but the manifest sets 5; applying it creates 3 pods; the autoscaler then deletes them",
         ),
     ],
     ids=["fewer", "one fewer", "more"],
@@ -152,13 +162,18 @@ def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str
         ),
         pytest.param(
             rolled("DaemonSet", spec={"updateStrategy": {"type": "OnDelete"}}, pod={}),
-            "Set spec.updateStrategy.type to RollingUpdate, or delete its old pods one by one.",
+            "Set spec.updateStrategy.type to RollingUpdate, or delete the old pods one by one.",
             id="OnDelete",
         ),
         pytest.param(
-            rolled("StatefulSet", spec={"updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
+            rolled("StatefulSet", spec={"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
             "Set spec.updateStrategy.rollingUpdate.partition to 0 once the updated pods are healthy.",
             id="a partition",
+        ),
+        pytest.param(
+            rolled("StatefulSet", spec={"replicas": 2, "updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
+            "Set spec.updateStrategy.rollingUpdate.partition to 0.",
+            id="a partition that no pod is above",
         ),
         pytest.param(
             rolled("Deployment", spec={}, pod=APART),

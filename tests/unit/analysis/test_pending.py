@@ -275,7 +275,7 @@ def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_i
         pytest.param([IT], [], "gone shop/it.", id="a pod was deleted"),
         pytest.param([], [IT], "newly pending shop/it.", id="another pod"),
         pytest.param(
-            [IT], [make_pod("it", scheduling_gates=GATES)], "changed shop/it gated (was lands).", id="another outcome"
+            [IT], [make_pod("it", scheduling_gates=GATES)], "changed shop/it gated (was: lands).", id="another outcome"
         ),
         pytest.param([IT], [IT], "no change.", id="nothing"),
     ],

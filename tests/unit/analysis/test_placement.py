@@ -96,7 +96,8 @@ def test_a_surging_pod_on_another_node_never_gets_a_volume_that_one_node_attache
     assert found_by(check, RuleId.VOLUME_ATTACHED_ELSEWHERE) == [("Deployment shop/db", FAILS)]
     assert (
         detail_of(check, RuleId.VOLUME_ATTACHED_ELSEWHERE)
-        == "shop/db-new-1 on n2: volume shop/data can be attached to one node only, and n1 has it for shop/db-old-a"
+        == "shop/db-new-1 on n2: volume shop/data can be attached to only one node, and is attached to n1 for"
+        " shop/db-old-a"
     )
     assert not end_of(check, "Deployment shop/db").is_done
     assert [each.rule for each in check.findings if each.status is FAILS] == [RuleId.VOLUME_ATTACHED_ELSEWHERE]
@@ -376,7 +377,7 @@ def test_pods_that_a_new_controller_adopts_and_deletes(manifest: Document, gone:
     assert found_by(check, RuleId.ADOPTED_PODS) == [(name, FAILS)]
     leaving = {step.pod for step in check.simulation.steps if step.kind is StepKind.TERMINATING}
     assert len(leaving & {"shop/bare-0", "shop/bare-1"}) == gone
-    assert f"deletes {gone} pod" in detail_of(check, RuleId.ADOPTED_PODS)
+    assert f"deletes {gone} of them" in detail_of(check, RuleId.ADOPTED_PODS)
 
 
 @pytest.mark.parametrize(
@@ -404,6 +405,7 @@ def test_pods_of_another_controller_are_not_adopted() -> None:
 def test_pods_that_are_adopted_and_stay_are_a_warning() -> None:
     check = checked([*nodes(2), *PAIR], [adopter("ReplicaSet", replicas=2)])
     assert (check.passed, found_by(check, RuleId.ADOPTED_PODS)) == (True, [("ReplicaSet shop/adopter", WARNS)])
+    assert detail_of(check, RuleId.ADOPTED_PODS).endswith("; the controller keeps them")
 
 
 def orphans(image: str = "one") -> list[Document]:
@@ -441,7 +443,7 @@ def test_a_new_pod_that_a_controller_of_the_cluster_adopts_is_one_too_many() -> 
     manifest = pod("bare", "100m")
     check = checked([*nodes(1), *running(there, ["n1"])], [manifest])
     assert found_by(check, RuleId.ADOPTED_PODS) == [("ReplicaSet shop/adopter", FAILS)]
-    assert detail_of(check, RuleId.ADOPTED_PODS) == "shop/bare, and deletes 1 of it"
+    assert detail_of(check, RuleId.ADOPTED_PODS) == "shop/bare; the controller then deletes it"
 
 
 @pytest.mark.parametrize(
@@ -450,7 +452,7 @@ def test_a_new_pod_that_a_controller_of_the_cluster_adopts_is_one_too_many() -> 
         pytest.param(
             [adopter("ReplicaSet", replicas=0), pod("bare", "100m")],
             "ReplicaSet shop/adopter",
-            "shop/bare, and deletes 1 of it",
+            "shop/bare; the controller then deletes it",
             id="a pod",
         ),
         pytest.param(
@@ -460,7 +462,7 @@ def test_a_new_pod_that_a_controller_of_the_cluster_adopts_is_one_too_many() -> 
                 | {"metadata": {"name": "own", "namespace": "shop", "labels": {"app": "bare"}}},
             ],
             "Deployment shop/all",
-            "ReplicaSet shop/own, and scales it to 0 unless its template matches",
+            "ReplicaSet shop/own; the controller then scales it to 0 unless its template matches",
             id="a ReplicaSet",
         ),
     ],

@@ -440,7 +440,7 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
                     "default-priority-changed",
                     "PriorityClass all",
                     "changes the default for pods without a PriorityClass:"
-                    " they had priority 0, now they get priority 500, including"
+                    " they had priority 0 and now get priority 500, including"
                     " the next pods of Deployment shop/db",
                 )
             ],
@@ -463,7 +463,7 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
                     "default-priority-changed",
                     "PriorityClass all",
                     "changes the default for pods without a PriorityClass:"
-                    " they had priority 500, now they get priority 0, including"
+                    " they had priority 500 and now get priority 0, including"
                     " the next pods of Deployment shop/db",
                 ),
             ],
@@ -477,13 +477,13 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
                 (
                     "default-priority-changed",
                     "PriorityClass other",
-                    "is a second default next to PriorityClass all, which the API server rejects",
+                    "is a second default next to PriorityClass all, so the API server rejects it",
                 ),
                 (
                     "default-priority-changed",
                     "PriorityClass other",
                     "changes the default for pods without a PriorityClass:"
-                    " they had priority 500, now they get priority 100",
+                    " they had priority 500 and now get priority 100",
                 ),
             ],
             id="a second default",
@@ -547,13 +547,13 @@ def test_other_protection_that_is_taken_away(
         pytest.param(
             [],
             [quota(pods="2")],
-            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: new pods are rejected")],
+            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed, so new pods are rejected")],
             id="a new quota",
         ),
         pytest.param(
             [quota(pods="5")],
             [quota(pods="2")],
-            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: new pods are rejected")],
+            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed, so new pods are rejected")],
             id="a lower quota",
         ),
         pytest.param([], [quota(pods="3")], [], id="a quota for what runs"),

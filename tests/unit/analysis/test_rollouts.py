@@ -159,7 +159,7 @@ def test_a_job_keeps_as_many_pods_as_may_run_side_by_side_until_all_have_complet
     assert gone == [600, 600, 1200, 1200, 1800]
     assert (end_of(found, "Job shop/sums").is_done, found.passed) == (True, True)
     assert [each.message for each in found.assumptions if each.subject == "Job shop/sums"] == [
-        "each of its pods is assumed to succeed after 10m, from --job-duration"
+        "each of its pods is assumed to succeed after 10m (--job-duration)"
     ]
 
 

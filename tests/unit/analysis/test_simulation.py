@@ -213,7 +213,7 @@ class Failing(Controller):
     ("problem", "message"),
     [
         ("no percentage", "its controller does nothing: no percentage"),
-        ("", "its controller never settles; its actions up to the limit count"),
+        ("", "its controller never settles; only its first actions, up to the limit, are simulated"),
     ],
     ids=["fails", "goes round"],
 )

@@ -41,7 +41,7 @@ def findings_of(kpreempt: Kpreempt, tmp_path: Path, document: Document) -> tuple
 
 @pytest.mark.parametrize(
     ("suspend", "words"),
-    [(False, "as if it was admitted at once"), (True, "it stays suspended, and its pods are not created")],
+    [(False, "as if it were admitted immediately"), (True, "it stays suspended, and its pods are not created")],
 )
 def test_a_queued_job_is_not_certain(kpreempt: Kpreempt, tmp_path: Path, suspend: bool, words: str) -> None:
     code, (finding,) = findings_of(kpreempt, tmp_path, a_job(QUEUE, suspend=suspend))

@@ -91,7 +91,7 @@ def test_the_order_that_displaces_least_is_said_with_what_it_saves(kpreempt: Kpr
     assert run.returncode == 0, run.stderr
     assert "in the order found to displace the fewest pods" in " ".join(run.stdout.split())
     (line,) = re.findall(r"DRAIN ORDER   .*\n(?:  .*\n)+", run.stdout)
-    assert "greedy" in line and "displaced in one run" in " ".join(line.split())
+    assert "greedy" in line and "displaced in one simulation run" in " ".join(line.split())
 
 
 REFUSED = {

@@ -428,4 +428,4 @@ def test_an_event_that_names_one_of_equal_nodes_says_so(
     path.write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
     ask = ["explain", "--cpu", "1", "--priority", "100", "--snapshot", str(path), "--algorithm", algorithm]
     for more in ([], ["-v"], ["-o", "markdown"], ["-o", "html"]):
-        assert ("It names one of 2 tied nodes" in kpreempt(*ask, *more).stdout) == is_reported
+        assert ("The event names one of 2 tied nodes" in kpreempt(*ask, *more).stdout) == is_reported

@@ -50,7 +50,7 @@ def test_what_is_the_same_of_several_is_one_cause(findings: list[GateFinding], s
 def test_the_sentence_names_the_others() -> None:
     (cause,) = causes([bare(each) for each in range(9)])
     told = plain(cause_phrase(cause))
-    assert told.startswith("Pod batch/task-0 evicted or deleted, and no controller recreates it")
+    assert told.startswith("Pod batch/task-0 is evicted or deleted, and no controller recreates it")
     assert told.endswith("; also Pod batch/task-1, Pod batch/task-2, Pod batch/task-3 and 5 more")
 
 

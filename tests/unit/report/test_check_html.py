@@ -179,8 +179,8 @@ def test_every_rule_has_a_title(rule: RuleId) -> None:
 def test_every_victim_is_there_at_its_depth_and_with_what_comes_of_it() -> None:
     items = section_of(page_of(whole_check()), "victims").all("li")
     assert [(item.attributes["class"], words_of(item)) for item in items] == [
-        ("d1", "shop/web-5d8f-1 (priority 100, Deployment shop/web) is evicted from node-a for shop/api-7c9-2, violates"
-               " shop/web; shop/web-5d8f-new-1 lands on node-b"),
+        ("d1", "shop/web-5d8f-1 (priority 100, Deployment shop/web) is evicted from node-a for shop/api-7c9-2,"
+               " violating budget shop/web; shop/web-5d8f-new-1 lands on node-b"),
         ("d2", "batch/crunch-66b-9 (priority 0, Deployment batch/crunch) is evicted from node-b for"
                " shop/web-5d8f-new-1;"
                " batch/crunch-66b-new-3 stays pending"),
@@ -254,7 +254,7 @@ def test_bars_are_as_long_as_the_share_that_is_taken() -> None:
         ("waiting", "batch/other-1"),
         (
             "broken-dependencies",
-            "shop/cache-0 on node-a is no longer co-located with the pods its affinity requires since 0s",
+            "shop/cache-0 on node-a no longer runs with the pods that its affinity requires since 0s",
         ),
         ("broken-dependencies", "from 0s until 31s; missing: shop/web-5d8f-1 and shop/web-5d8f-2"),
         ("outcomes", "7 of 20"),

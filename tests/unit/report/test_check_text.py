@@ -89,8 +89,9 @@ def test_a_rule_that_fails_has_its_findings_where_they_are_written_and_what_help
 def test_what_follows_from_an_eviction_stands_below_it() -> None:
     lines = lines_of(failed())
     start = lines.index("EVICTED       3 in total, up to 2 in a chain")
-    assert lines[start + 1 : start + 4] == [
-        "  shop/web-5d8f-1 is evicted from node-a, violates shop/web; shop/web-5d8f-new-1 lands on node-b",
+    assert lines[start + 1 : start + 5] == [
+        "  shop/web-5d8f-1 is evicted from node-a, violating budget shop/web; shop/web-5d8f-new-1 lands on",
+        "  node-b",
         "  └── batch/crunch-66b-9 is evicted from node-b; batch/crunch-66b-new-3 stays pending",
         "  shop/web-5d8f-2 is evicted from node-a; shop/web-5d8f-new-2 lands on node-c",
     ]

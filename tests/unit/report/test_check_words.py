@@ -60,7 +60,7 @@ FINDINGS = {
     ),
     "pods that ran and wait": (
         finding(RuleId.MAX_PENDING, WORKLOAD, amount=2, pods=["a", "b"], detail="no room"),
-        "Deployment batch/worker: 2 replacements of running pods left pending (limit 0): a and b; no room",
+        "Deployment batch/worker: 2 replacements of running pods stay pending (limit 0): a and b; no room",
     ),
     "a service without pods": (
         finding(RuleId.MAX_BROKEN_DEPENDENCIES, "Service shop/api", amount=1, pods=["shop/api"]),
@@ -72,7 +72,7 @@ FINDINGS = {
     ),
     "a pod that nothing makes again": (
         finding(RuleId.LOST_PODS, "Pod shop/one", amount=1, pods=["shop/one"]),
-        "Pod shop/one evicted or deleted, and no controller recreates it (limit 0)",
+        "Pod shop/one is evicted or deleted, and no controller recreates it (limit 0)",
     ),
     "a workload that goes with its namespace": (
         finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a", "b"], change="Namespace batch"),
@@ -113,7 +113,7 @@ FINDINGS = {
     "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker never settles"),
     "a workload without ready pods": (
         finding(RuleId.MIN_READY, WORKLOAD, amount=3, detail="0 of 3 ready"),
-        "Deployment batch/worker drops to 0 of 3 ready (limit 0 %)",
+        "Deployment batch/worker drops to 0 of 3 ready (limit 0%)",
     ),
     "an apply that is refused": (
         finding(RuleId.APPLY_REJECTED, WORKLOAD, amount=1, detail="spec.selector: field is immutable"),
@@ -204,8 +204,8 @@ FINDINGS = {
         "Deployment batch/worker bypasses the scheduler: node n9 does not exist",
     ),
     "pods that are adopted": (
-        finding(RuleId.ADOPTED_PODS, "ReplicaSet batch/all", detail="batch/one, and deletes 1 pod"),
-        "ReplicaSet batch/all adopts objects without a controller: batch/one, and deletes 1 pod",
+        finding(RuleId.ADOPTED_PODS, "ReplicaSet batch/all", detail="batch/one; the controller then deletes it"),
+        "ReplicaSet batch/all adopts objects without a controller: batch/one; the controller then deletes it",
     ),
     "a node of the change": (
         finding(RuleId.CREATED_NODES, "Node n9", detail="no kubelet runs there"),
@@ -232,8 +232,8 @@ FINDINGS = {
         "PodDisruptionBudget may be missing: the snapshot has none",
     ),
     "an autoscaler that goes too far": (
-        finding(RuleId.AUTOSCALED_MAXIMUM, WORKLOAD, detail="2 more pods pending"),
-        "Deployment batch/worker does not fit at its maximum: 2 more pods pending",
+        finding(RuleId.AUTOSCALED_MAXIMUM, WORKLOAD, detail="HorizontalPodAutoscaler a/b: 2 more pods pending"),
+        "Deployment batch/worker does not fit at the maxReplicas of HorizontalPodAutoscaler a/b: 2 more pods pending",
     ),
     "an object that is left out": (
         finding(RuleId.SKIPPED_OBJECTS, "Pod shop/bad", detail="spec: expected an object"),

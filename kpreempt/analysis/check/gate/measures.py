@@ -27,7 +27,6 @@ from kpreempt.verdict.simulation import (
     StepKind,
     UnscheduledPod,
 )
-from kpreempt.verdict.unread import LIST
 
 _FINGERPRINT_LENGTH = 32
 
@@ -278,6 +277,8 @@ _BUDGETS = "PodDisruptionBudget"
 _IMMUTABLE = "field is immutable"
 # How its messages about a missing PriorityClass start.
 _NO_CLASS = "is neither in the cluster nor in the change"
+# How messages about skipped objects start, which the sentence of the rule repeats.
+_SKIPPED = "skipped: "
 _NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
 _RULE_ABOUT = {
     AssumptionKind.UNMODELED: RuleId.UNMODELED_INPUT,
@@ -603,7 +604,7 @@ def _too_few_ready(case: EvaluationContext) -> Iterator[Measure]:
             group=group,
             is_broken=True,
             since=each.ready_min_at,
-            detail=f"{each.ready_min:,} of {each.ready_before:,} ready",
+            detail=f"{each.ready_min:,} of {each.ready_before:,} ready pods",
         )
 
 
@@ -654,13 +655,14 @@ def _not_known(case: EvaluationContext) -> Iterator[Measure]:
         found.setdefault((rule, subject, each.field), []).append(each)
     for (rule, subject, field), own in found.items():
         pods = sorted({each.subject.removeprefix("Pod ") for each in own if each.subject.startswith("Pod ")})
-        messages = sorted({each.message for each in own})
+        message = min(each.message for each in own).removeprefix(_SKIPPED)
         yield Measure(
             rule=rule,
             subject=subject,
             aspect=field,
             parts=[Part(change=case.change_of(subject), amount=len(own), pods=pods)],
-            detail=f"{field}: {messages[0]}" if field not in ("", LIST) else messages[0],
+            # A path locates the problem; names such as ``spec`` or ``list`` do not.
+            detail=f"{field}: {message}" if "." in field else message,
         )
     if case.simulation.end is SimulationEnd.ABORTED:
         yield Measure(

@@ -94,9 +94,9 @@ class Autoscalers:
         if written is not None:
             names = " and ".join(each.name for each in found)
             message = (
-                f"the manifest sets {written}, but {names} overrides it: simulated at {size}"
+                f"the manifest sets {written}, but {names} overrides it; simulated with {size}"
                 if written != size
-                else f"the manifest sets {written}, which {names} controls: each apply resets its value"
+                else f"the manifest sets {written}, so each apply resets the replicas that {names} has set"
             )
             assumptions.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.INFORMATIONAL))
         return msgspec.structs.replace(given, document={**document, "spec": {**spec, "replicas": size}}), assumptions
@@ -120,11 +120,11 @@ class Autoscalers:
         """What is unknown about a new or changed autoscaler; empty if it scales one of the change's ``workloads``."""
         found = autoscaler_of(document)
         if found is None:
-            return "its target is not evaluated: workloads keep the replicas they specify"
+            return "its target is not evaluated; workloads keep the replicas they specify"
         kind, namespace, name = found.target
         target = f"{kind} {namespace}/{name}"
         if found.target not in workloads:
-            return f"is new or changed, but {target} is not in the change: its scaling is not simulated"
+            return f"{target} is not in the change, so its scaling by this new or changed autoscaler is not simulated"
         # Its maximum is simulated, here or separately.
         return ""
 

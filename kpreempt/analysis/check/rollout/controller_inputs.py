@@ -312,14 +312,14 @@ def endings_of(plan: Plan) -> tuple[dict[OwnerKey, RunTime], list[Assumption]]:
         seconds = deadline / _rounds(workload.after) if ends else default
         is_guess = not ends and plan.job_seconds is None
         run_times[workload.namespace, workload.kind, workload.name] = RunTime(seconds, is_guess)
-        why = "from its deadline" if ends else "from --job-duration"
-        message = f"each of its pods is assumed to succeed after {_duration(seconds)}, {why}"
+        why = "its deadline" if ends else "--job-duration"
+        message = f"each of its pods is assumed to succeed after {_duration(seconds)} ({why})"
         assumptions.append(Assumption(workload.change.object, DEADLINE, message, AssumptionKind.INFORMATIONAL))
     for template in plan.pods:
         name = f"Pod {template.namespace}/{template.name}"
         if name in plan.order.hooks:
             run_times[template.namespace, "Pod", template.name] = RunTime(default)
-            message = f"a hook, assumed to succeed after {_duration(default)}, from --job-duration"
+            message = f"is a hook; assumed to succeed after {_duration(default)} (--job-duration)"
             assumptions.append(Assumption(name, DEADLINE, message, AssumptionKind.INFORMATIONAL))
     return run_times, assumptions
 

@@ -421,7 +421,7 @@ def exceeded_quotas(
                 quotas.setdefault(quota.key, []).append(words)
             else:
                 message = (
-                    f"{words}, including what controllers create for the change; rejected objects are counted, too"
+                    f"{words}, including objects that controllers create for the change, even if they are rejected"
                 )
                 subject = f"ResourceQuota {quota.key}"
                 assumptions.append(Assumption(subject, f"spec.hard.{name}", message, AssumptionKind.UNCERTAIN))

@@ -141,7 +141,7 @@ def skipped_hook(document: Document, applier: Applier) -> Assumption:
     """The assumption for a hook that is left out."""
     sign, events = hook_of(document, applier)
     when = f"that only runs at {', '.join(events)}" if events else f"without an event that {_NAMES[applier]} knows"
-    message = f"a hook {when}: skipped, because {_NAMES[applier]} does not run it in a rollout"
+    message = f"a hook {when}; skipped, because {_NAMES[applier]} does not run it during a rollout"
     return Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.INFORMATIONAL)
 
 

@@ -160,7 +160,7 @@ class OtherObjects:
         for key, names in missing.items():
             found[self._missing_kind(*key, names, has_pods=key in with_pods)] = None
         if webhooks:
-            message = f"may change pods at admission, which is not evaluated: {', '.join(webhooks)}"
+            message = f"these may change pods, and their effect is not evaluated: {', '.join(webhooks)}"
             found[Assumption("admission", "webhooks", message, AssumptionKind.INFORMATIONAL)] = None
         return list(found)
 
@@ -193,7 +193,7 @@ class OtherObjects:
             why = why_unread(unread, "list" if kind in self._cluster.unread else "get")
             return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}")
         resource = ".".join(filter(None, (plural_of(kind), group)))
-        message = f"the cluster's dump has none: {unknown}; kubectl get {resource} -A -o json adds them"
+        message = f"the dump has none, so {unknown}; add them with kubectl get {resource} -A -o json"
         about = AssumptionKind.UNMODELED if has_pods else AssumptionKind.NOT_COMPARED
         return Assumption(_label(group, kind), LIST, message, about)
 
@@ -386,7 +386,7 @@ class Overlay:
             else:
                 status = sync.status
                 guessed = [f"{each.kind} {each.namespace}/{each.name}" for each in sync.scales if each.is_guessed]
-                message = f"computed from pods, because {', '.join(guessed)} is not in the input" if guessed else ""
+                message = f"computed from pods, because the input lacks {', '.join(guessed)}" if guessed else ""
             budgets.append(msgspec.structs.replace(budget, status=status))
             if message:
                 self.assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message))

@@ -83,7 +83,7 @@ _MESSAGE = (
     "admission by Kueue is not simulated: {}; to see whether it is admitted and what Kueue preempts for it, run "
     "kpreempt explain -f FILE --algorithm kueue-0.19"
 )
-_ADMITTED_AT_ONCE = "its pods are created as if it was admitted at once"
+_ADMITTED_AT_ONCE = "its pods are created as if it were admitted immediately"
 _SUSPENDED = "it stays suspended, and its pods are not created"
 _NAMESPACE = "Namespace"
 # Namespaces that the API server creates itself.
@@ -208,11 +208,11 @@ def _duplicates(
     for earlier, last in replaced:
         name, written = describe(last.document), f"{place(earlier)} is superseded by {place(last)}"
         if _effect(earlier.document, applier) == _effect(last.document, applier):
-            message = f"duplicate: {written}; both have the same effect"
+            message = f"duplicate: {written}; both documents have the same effect"
         elif planner.leaves_as_is(earlier):
-            message = f"duplicate: {written}; the earlier one changes nothing in the cluster"
+            message = f"duplicate: {written}; the earlier document changes nothing in the cluster"
         else:
-            found.setdefault(name, f"{written}; the effect of the earlier one is not simulated")
+            found.setdefault(name, f"{written}; the effect of the earlier document is not simulated")
             continue
         notes.append(Assumption(name, "", message, AssumptionKind.INFORMATIONAL))
     return found, notes
@@ -619,5 +619,5 @@ def missing_namespaces(
     if assumed := unreadable_of(cluster, [_NAMESPACE]):
         return MissingNamespaces(assumptions=assumed)
     # Every cluster has namespaces, so these were not part of the snapshot.
-    message = f"the snapshot has no namespaces; {some_of([*absent, *late])} is assumed to exist"
+    message = f"the snapshot has no namespaces; assumed to exist: {some_of([*absent, *late])}"
     return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.INFORMATIONAL)])

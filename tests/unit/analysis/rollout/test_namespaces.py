@@ -84,5 +84,5 @@ def test_a_dump_without_namespaces_is_an_assumption() -> None:
     plan = plan_of([api("x"), api("shop")], make("ConfigMap", "c", "shop"), make("Service", "s", "shop", spec={}))
     assert plan.missing_namespaces.detail == ""
     assert [(each.subject, each.message, each.kind) for each in plan.missing_namespaces.assumptions] == [
-        ("Namespace", "the snapshot has no namespaces; x is assumed to exist", AssumptionKind.INFORMATIONAL)
+        ("Namespace", "the snapshot has no namespaces; assumed to exist: x", AssumptionKind.INFORMATIONAL)
     ]

@@ -60,7 +60,7 @@ def test_a_custom_resource_counts_unless_it_stays_as_it_is(wanted: Document, liv
 def test_a_kind_that_the_dump_lacks_is_one_finding_with_what_adds_it() -> None:
     (found,) = plan_of([changed(KAFKA, "metadata.name", f"k{number}") for number in range(5)]).assumptions
     assert "shop/k0, shop/k1, shop/k2, 2 more" in found.message
-    assert found.message.endswith("kubectl get kafkas.kafka.strimzi.io -A -o json adds them")
+    assert found.message.endswith("add them with kubectl get kafkas.kafka.strimzi.io -A -o json")
 
 
 def webhook(*rules: Document, **more: Any) -> Document:
@@ -101,7 +101,7 @@ def test_a_new_webhook_is_told_where_it_may_reach_pods_of_the_change(
     plan = plan_of([document, workload()], namespace)
     assert failing(plan) == []
     told = [each.message for each in plan.assumptions if each.subject == "admission"]
-    assert told == ([f"may change pods at admission, which is not evaluated: {NAME}"] if is_reported else [])
+    assert told == ([f"these may change pods, and their effect is not evaluated: {NAME}"] if is_reported else [])
 
 
 def test_a_new_webhook_is_told_where_the_labels_of_the_namespace_are_not_known() -> None:

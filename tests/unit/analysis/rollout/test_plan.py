@@ -185,7 +185,7 @@ def test_of_the_same_object_twice_the_later_counts() -> None:
     ]
     assert plan.duplicates == {
         "Deployment shop/api": "change.yaml:1 is superseded by change.yaml:21;"
-        " the effect of the earlier one is not simulated"
+        " the effect of the earlier document is not simulated"
     }
 
 
@@ -237,7 +237,7 @@ def test_documents_that_change_nothing_in_between_are_mentioned() -> None:
     assert [(each.subject, each.message, each.kind) for each in plan.assumptions] == [
         (
             "Deployment shop/api",
-            "duplicate: change.yaml:1 is superseded by change.yaml:11; both have the same effect",
+            "duplicate: change.yaml:1 is superseded by change.yaml:11; both documents have the same effect",
             AssumptionKind.INFORMATIONAL,
         )
     ]
