@@ -25,7 +25,7 @@ class KpreemptError(Exception):
 
 
 class UsageError(KpreemptError):
-    """An invalid request: an unknown option value, or options that exclude each other."""
+    """An invalid request: an unknown option value, or options that cannot be used together."""
 
     exit_code = 2
 

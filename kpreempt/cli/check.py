@@ -35,7 +35,7 @@ def check(request: CheckRequest) -> int:
     if not request.files and not request.delete:
         raise UsageError("no manifests given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
     if request.prune and not request.base:
-        raise UsageError("--prune needs --base: it deletes objects that are only there", hint="--base DIRECTORY")
+        raise UsageError("--prune needs --base: it deletes objects that are only in the base", hint="--base DIRECTORY")
     request.check_contradictions()
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace given with -n is not valid UTF-8")

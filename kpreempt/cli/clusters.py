@@ -46,7 +46,7 @@ def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection 
 
         return connect(flags, os.environ)
     if given := flags.as_arguments():
-        raise UsageError(f"--snapshot and {given[0]} exclude each other: use a snapshot or a live cluster")
+        raise UsageError(f"--snapshot and {given[0]} cannot be used together: use a snapshot or a live cluster")
     return None
 
 

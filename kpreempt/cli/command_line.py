@@ -72,6 +72,8 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
     if declared is Context:
         return Parameter(name, Parameter.KEYWORD_ONLY, annotation=Context)
     common: dict[str, Any] = {"metavar": option.metavar, "help": option.help if isinstance(option.help, str) else ""}
+    # Formats, whose help is computed, include their default.
+    states_default = not isinstance(option.help, str) or "default" in option.help
     info = (
         TypersOption(
             *option.names,
@@ -80,9 +82,10 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
             max=option.max,
             count=option.counts,
             rich_help_panel=option.panel,
+            show_default=not (option.counts or states_default),
         )
         if option.names
-        else Argument(**common, show_default=default not in ([], Parameter.empty))
+        else Argument(**common, show_default=default not in ([], Parameter.empty) and not states_default)
     )
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[declared, info])
 
@@ -143,7 +146,7 @@ class Program(TyperGroup):
         if index == 0:
             return args
         if index >= len(args):
-            raise UsageError(f"{args[0]}: command missing", hint="kpreempt --help")
+            raise UsageError(f"{args[0]}: no command given", hint="kpreempt --help")
         return [args[index], *args[:index], *args[index + 1 :]]
 
 
@@ -161,7 +164,7 @@ class AnswerCommand(TyperCommand):
 
     def get_help_option(self, ctx: Context) -> Any:  # type: ignore[override]
         """The help option, whose spellings differ."""
-        return _with_help(super().get_help_option(ctx), "Show everyday options (-h) or all options (--help).")
+        return _with_help(super().get_help_option(ctx), "Show common options (-h) or all options (--help).")
 
     def format_help_text(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
         """The description, or its first paragraph."""
@@ -180,7 +183,8 @@ class AnswerCommand(TyperCommand):
         arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
         if shown := [each for each in arguments if each]:
             with formatter.section("Arguments"):
-                formatter.write_dl(shown)
+                # Without Typer's name of the type.
+                formatter.write_dl([(name.partition(" <")[0], text) for name, text in shown])
         panels: dict[str, list[Any]] = {panel: [] for panel in PANELS}
         for each in self.get_params(ctx):
             if isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):

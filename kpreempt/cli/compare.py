@@ -235,7 +235,9 @@ def _check_upgrade(request: CompareRequest) -> str:
     target = parse_version(request.upgrade_to or "")
     for option, value in (("--algorithms", request.algorithms), ("--batch", request.batch)):
         if value:
-            raise UsageError(f"--upgrade-to and {option} exclude each other", hint="--algorithm for the older version")
+            raise UsageError(
+                f"--upgrade-to and {option} cannot be used together", hint="--algorithm for the older version"
+            )
     if request.pod and (request.files or request.workloads):
         raise UsageError("the pods are selected twice: by name, and by -f or --workloads")
     if request.select and not request.files:

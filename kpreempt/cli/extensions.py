@@ -212,7 +212,9 @@ def _imported(source: str, module: str, load: Callable[[], Any]) -> Any:
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{module}.".startswith(f"{missing}."):
-            raise UsageError(f"{source}: module {missing} not found, neither here nor installed", hint=_FORMS) from None
+            raise UsageError(
+                f"{source}: module {missing} is neither in the current directory nor installed", hint=_FORMS
+            ) from None
         description = f"{type(error).__name__}{_message_of(error)}{_line_of(error)}"
         raise UsageError(f"{source} cannot be imported: {description}") from None
 

@@ -142,7 +142,7 @@ class GatedRequest(Simulated, AnswerRequest):
         """Raise ``UsageError`` if these options are invalid or contradict each other."""
         if self.worst_case and (self.runs or 1) > 1:
             raise UsageError(
-                "--worst-case and --runs exclude each other: one tries all choices, the other samples them"
+                "--worst-case and --runs cannot be used together: one tries all choices, the other samples them"
             )
         if self.docs_url and not _WEB_ADDRESS.fullmatch(self.docs_url):
             raise UsageError("--docs-url is not a valid http or https URL", hint="https://wiki.example/kpreempt/docs")
@@ -153,8 +153,8 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
 
     Compares the manifests with the cluster to find what is new, changed, scaled or deleted. Then simulates the
     controllers and the scheduler, including victims and their replacements, until nothing more happens. Finally, checks
-    the rules, set by options or kpreempt.toml. Anything that cannot be evaluated fails the check, unless it is waived.
-    On a terminal, the output fits one screen; -v prints the full report, which files and pipes always get.
+    the rules, which options or kpreempt.toml set. Anything that cannot be evaluated fails the check, unless it is
+    waived. On a terminal, the output fits one screen; -v prints the full report, which files and pipes always get.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated, 2 usage error, 3 input cannot be read.
     """
@@ -194,12 +194,12 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
 class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", "strict"]):
     """Simulate kubectl drain and show what blocks it.
 
-    Shows whether the nodes drain, what blocks them, and where their pods go. The nodes are cordoned, then drained one
+    Shows whether the nodes drain, what blocks them, and where their pods land. The nodes are cordoned, then drained one
     after another. Evictions respect PodDisruptionBudgets as in the API server, and rejected evictions are retried every
     5 seconds. Controllers create replacement pods, which land, preempt or stay pending. The simulation ends when the
     nodes are empty or nothing more can happen. For each blocked eviction, kpreempt suggests the smallest change it
-    found that unblocks it. The rules are the same as for check, and are set by options or kpreempt.toml. The default
-    output fits one screen; -v prints everything.
+    found that unblocks it. Rules work as in check: options or kpreempt.toml set them. The default output fits one
+    screen; -v prints everything.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated (drain-incomplete if a node does not drain), 2 usage error,
     3 input cannot be read.

@@ -72,7 +72,7 @@ def check_pod(request: ExplainRequest) -> None:
     if request.select and not request.files:
         raise UsageError("--select needs a manifest", hint="-f FILE")
     if request.brief and request.verbose:
-        raise UsageError("--brief and -v exclude each other")
+        raise UsageError("--brief and -v cannot be used together")
 
 
 def pod_of_amounts(request: ExplainRequest) -> PodTemplate:

@@ -22,9 +22,7 @@ def mcp(request: McpRequest) -> int:
         for stream in (sys.stdin, sys.stdout):
             stream.fileno()
     except (AttributeError, OSError, ValueError):
-        raise UsageError(
-            "standard input or output is closed; this command is meant to be started by an MCP client"
-        ) from None
+        raise UsageError("standard input or output is closed; this command must be started by an MCP client") from None
     now = time_of_answer(request.now) if request.now else None
     most, skips = request.input_limits.limit, request.skip_bad_objects
 

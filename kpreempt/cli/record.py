@@ -59,7 +59,7 @@ def record(request: RecordRequest) -> int:
     if request.source is not None and not request.redact:
         raise UsageError("--from needs --redact", hint="--redact")
     if request.source is not None and request.duration is not None:
-        raise UsageError("--from and --for exclude each other: --from reads an existing recording")
+        raise UsageError("--from and --for cannot be used together: --from reads an existing recording")
     if request.info is not None:
         write_stdout(_describe(request.info, info_of(request.info)))
         return 0
@@ -95,9 +95,8 @@ def seconds_of(option: str, text: str) -> float:
 def _reject_existing_recording(folder: str) -> None:
     """Raise ``InputError`` if the directory already has a recording, whose tokens stand for other names."""
     if is_recording(folder):
-        hint = (
-            f"kpreempt record --redact --from {folder} --to DIR" if folder.endswith(_CLEAR) else "--to another folder"
-        )
+        command = f"kpreempt record --redact --from {folder} --to DIR"
+        hint = command if folder.endswith(_CLEAR) else "--to DIR, another directory"
         raise InputError("already contains a recording", source=name_of(folder), hint=hint)
 
 

@@ -77,7 +77,7 @@ OUTPUTS = Option(("-o", "--output"), _help_of_formats, "FORMAT[=FILE]", OUTPUT, 
 _FORMAT = OUTPUTS._replace(metavar="FORMAT")
 _FILES = Option(
     ("-f", "--filename"),
-    "Manifest (file or URL) with a pod or anything with a pod template. Repeatable.",
+    "Manifest of a pod or of an object with a pod template: a file or URL, or - for standard input. Repeatable.",
     "FILE",
     THE_POD,
     is_everyday=True,
@@ -115,7 +115,7 @@ WITHOUT = Option(
 WITH = Option(
     ("--with",), "Add the objects in FILE to the cluster first. Repeatable.", "FILE", WHAT_IF, is_everyday=True
 )
-_DIFFERENCES = "(default: auto, the cluster's own version). kpreempt algorithms lists the differences."
+_DIFFERENCES = "(default: auto, the cluster's own version). To see the differences, run kpreempt algorithms."
 _VERSIONS = "|".join(("auto", *LEGACY_ROWS, KUBE_RANGE))
 _ALGORITHM = Option(("--algorithm",), f"Scheduler version {_DIFFERENCES}", _VERSIONS, SCHEDULER, is_everyday=True)
 # For commands that also support Volcano.
@@ -131,7 +131,7 @@ _ALGORITHMS = Option(
 )
 _SCHEDULER_CONFIG = Option(
     ("--scheduler-config",),
-    "KubeSchedulerConfiguration of the scheduler: FILE, or eks for Amazon EKS's.",
+    "FILE with the KubeSchedulerConfiguration, or eks for the default configuration of Amazon EKS.",
     "FILE",
     SCHEDULER,
 )
@@ -164,7 +164,7 @@ _JOBS = Option(("--jobs",), "Number of worker processes. Default: number of CPUs
 _PROFILE_JSON = Option(("--profile-json",), "Write a timing profile (seconds per phase, peak memory) to FILE.", "FILE")
 _DURATION = Option(
     ("--for",),
-    "Stop after this time: 10m, 8h. Default: when interrupted (Ctrl-C).",
+    "Stop after this time, such as 10m or 8h. Default: when interrupted (Ctrl-C).",
     "TIME",
     RECORDING,
     is_everyday=True,
@@ -282,9 +282,9 @@ _EXTENSIONS = Group(
             _Texts,
             Option(
                 ("--plugin",),
-                "Out-of-tree plugin: MODULE:CLASS, FILE.py:CLASS or the NAME of an installed one. It runs at the "
-                "extension points that --scheduler-config enables; without a configuration, after the default plugins. "
-                "Repeatable.",
+                "Out-of-tree plugin: MODULE:CLASS, FILE.py:CLASS or the NAME of an installed plugin. It runs at the "
+                "extension points at which the scheduler's configuration enables it; without a configuration, it runs "
+                "after the default plugins. Repeatable.",
                 "MODULE:CLASS",
                 SCHEDULER,
                 families=(KUBE,),
@@ -337,6 +337,12 @@ def _connection(given: dict[str, Any]) -> "ConnectionFlags":
     return ConnectionFlags(**values)
 
 
+def _help_of_context(request: type[Request]) -> str:
+    """Offer several contexts if the command answers for each of them."""
+    several = ", or several: a,b" if getattr(request, "accepts_contexts", False) else ""
+    return f"Kubeconfig context{several} (default: the current context)."
+
+
 # kubectl's options, by their names in ``ConnectionFlags``.
 _CONNECTION = Group(
     {
@@ -345,17 +351,17 @@ _CONNECTION = Group(
             _Text,
             Option(
                 ("--context",),
-                "Kubeconfig context (default: the current one). pending and budgets accept several: a,b.",
+                _help_of_context,
                 "NAME",
                 CONNECTION,
                 is_everyday=True,
             ),
         ],
         "cluster": Annotated[
-            _Text, Option(("--cluster",), "Kubeconfig cluster (default: the one in the context).", "NAME", CONNECTION)
+            _Text, Option(("--cluster",), "Kubeconfig cluster (default: the context's cluster).", "NAME", CONNECTION)
         ],
         "user": Annotated[
-            _Text, Option(("--user",), "Kubeconfig user (default: the one in the context).", "NAME", CONNECTION)
+            _Text, Option(("--user",), "Kubeconfig user (default: the context's user).", "NAME", CONNECTION)
         ],
         "server": Annotated[_Text, Option(("-s", "--server"), "Address of the API server.", "URL", CONNECTION)],
         "token": Annotated[_Text, Option(("--token",), "Bearer token for the API server.", "TOKEN", CONNECTION)],
@@ -411,6 +417,9 @@ _CONNECTION = Group(
 class ClusterRequest(Request):
     """A request about a cluster, read from snapshots or over a connection."""
 
+    # Whether --context accepts several contexts, each with its own answer.
+    accepts_contexts = False
+
     snapshots: Annotated[list[str], _SNAPSHOT] = []
     at: Annotated[
         _Text,
@@ -428,8 +437,8 @@ class ClusterRequest(Request):
         list[str],
         Option(
             ("--assume-none",),
-            "Assume that the cluster has no objects of this kind if the snapshot has none: pdb, "
-            "quota or hpa. Repeatable.",
+            "If the snapshot has no objects of this kind (pdb, quota or hpa), assume that the cluster has none. "
+            "Repeatable.",
             "KIND",
             THE_CLUSTER,
         ),
@@ -496,15 +505,15 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     """Explain where a pod lands and what it preempts.
 
     The pod comes from a manifest (-f), from the cluster (NAME), or from --cpu, --memory and --resource. If it is
-    unschedulable, the answer says why on each node.
+    unschedulable, the answer shows why each node rejects it.
 
     For a workload, every replica is scheduled in turn. From a manifest, all replicas are treated as new. For a workload
     in the cluster (deploy/NAME), its unscheduled pods are tried, or one extra replica if all are running. --replicas N
     tries N more.
 
     With --algorithm volcano-1.8, the manifest may be a Volcano Job; the answer covers the whole gang. With --algorithm
-    kueue-0.19, the manifest is a Workload, or a Job or Pod with a queue: the answer says whether Kueue admits it, which
-    Workloads it preempts, and whether its pods then land.
+    kueue-0.19, the manifest is a Workload, or a Job or Pod with a queue name; the answer shows whether Kueue admits it,
+    which Workloads it preempts, and whether its pods then land.
     """
 
     answer = "Verdict"
@@ -554,7 +563,10 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     scheduler_config: Annotated[
         _Text,
-        _SCHEDULER_CONFIG._replace(help="KubeSchedulerConfiguration of the scheduler, or Volcano's own configuration."),
+        _SCHEDULER_CONFIG._replace(
+            help="FILE with the KubeSchedulerConfiguration, or with the configuration of Volcano or Kueue; eks for the "
+            "default configuration of Amazon EKS."
+        ),
     ] = None
     feature_gates: Annotated[list[str], _FEATURE_GATES] = []
     actions: Annotated[_Text, _ACTIONS] = None
@@ -602,10 +614,11 @@ class PendingRequest(Pending, AnswerRequest):
     unschedulable pod fit.
 
     With --algorithm kueue-0.19, lists the Workloads waiting for quota in the order in which Kueue considers them. Each
-    is evaluated with all the others queued.
+    is evaluated with all the others in the queue.
     """
 
     answer = "PendingPods"
+    accepts_contexts = True
     node_changes: Annotated[NodeChanges, CHANGING_NODES]
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     watch: Annotated[
@@ -665,7 +678,7 @@ class WhoEvictedRequest(
         list[str],
         Option(
             ("--before",),
-            "Snapshot from before the eviction, used to explain the preemptor. Repeatable; all are merged.",
+            "Snapshot from before the eviction, used to reconstruct the decision. Repeatable; all are merged.",
             "PATH",
             THE_CLUSTER,
             families=(KUBE,),
@@ -680,8 +693,8 @@ class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
     """Show which running pods could be preempted.
 
     For each running pod, shows the pending pods that would preempt it, and the lowest priority at which a new pod
-    would. Computed by simulating each pending pod, and new pods of three sizes (typical, same as the running pod, and
-    that plus the node's free capacity), at every relevant priority. The default output fits one screen; -v prints every
+    would. kpreempt simulates each pending pod, and new pods of three sizes (typical, same as the running pod, and that
+    plus the node's free capacity), at every relevant priority. The default output fits one screen; -v prints every
     threat, the PodDisruptionBudgets and the full eviction order.
 
     With --algorithm kueue-0.19, covers Workloads that hold quota: which waiting Workloads would preempt them, by which
@@ -689,7 +702,9 @@ class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
     """
 
     answer = "PodsAtRisk"
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pods (default: default).")] = None
+    namespace: Annotated[
+        _Text, NAMESPACE._replace(help="Namespace of the pods (default: the context's namespace, or default).")
+    ] = None
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
 
 
@@ -705,6 +720,7 @@ class BudgetsRequest(Budgets, AnswerRequest):
     """
 
     answer = "BudgetAudit"
+    accepts_contexts = True
     fail_on: Annotated[
         _Text,
         Option(
@@ -741,8 +757,8 @@ class VolcanoRequest(
     scheduler_config: Annotated[
         _Text,
         _SCHEDULER_CONFIG._replace(
-            help="Volcano's configuration, or the ConfigMap that holds it; configmap/[NS/]NAME reads it from the live "
-            "cluster. Default: Volcano 1.8's default configuration."
+            help="FILE with Volcano's configuration or with its ConfigMap, or configmap/[NS/]NAME to read it from the "
+            "live cluster. Default: Volcano 1.8's default configuration."
         ),
     ] = None
     actions: Annotated[_Text, _ACTIONS] = None
@@ -760,21 +776,29 @@ class BatchRequest(ClusterRequest):
 
     An input line is {"name": ..., "objects": [...], "pod": {...}}, with optional keys "algorithm", "config" (a
     KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
-    so nominated pods keep their reservation). Objects are used as stored; only API defaults, a class's priority and a
-    budget's status are filled in if missing. With --snapshot, or an option that selects a live cluster (--context,
-    --kubeconfig, ...), that cluster is read once and each line's objects are added to it.
+    so nominated pods keep their reservation). Objects are used as they are; only API defaults, the priority of a
+    PriorityClass and the status of a PodDisruptionBudget are added if missing. With --snapshot, or an option that
+    selects a live cluster (--context, --kubeconfig, ...), that cluster is read once and each line's objects are added
+    to it.
 
     With "algorithm": "volcano-1.8", the answer is a full session. "conf" is Volcano's configuration as text (empty: the
     default one), and "pod" is optional.
 
     With "algorithm": "kueue-0.19", the answer is what Kueue's scheduler does, starting at "now", in up to "cycles"
-    cycles with its controllers simulated in between. "workload" is the key of the only Workload queued, or "all", and
+    cycles with its controllers simulated in between. "workload" is the key of the only queued Workload, or "all", and
     "config" holds the manager's fairSharing, featureGates and quotaCheckStrategy. There is no "pod".
 
     An output line is {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for an invalid input
     line. The other lines are still answered, and the exit code is 3.
     """
 
+    snapshots: Annotated[
+        list[str],
+        _SNAPSHOT._replace(
+            help="Cluster to which each line's objects are added, in any form that explain --snapshot accepts. "
+            "Repeatable; all are merged. Default: only the objects of the line."
+        ),
+    ] = []
     file: Annotated[
         str, Option(metavar="FILE", help="File with scenarios as JSON lines (default: -, standard input).")
     ] = "-"
@@ -806,7 +830,7 @@ class SweepRequest(Request):
     answer = "Sweep"
     words: Annotated[
         list[str] | None,
-        Option(metavar="[PLAN | report DIR]", help="Plan file (TOML), or the dataset to report on."),
+        Option(metavar="PLAN | report DIR", help="Plan file (TOML), or the dataset to report on."),
     ] = None
     files: Annotated[
         list[str], _FILES._replace(help="Explain where the pods in this manifest land. Repeatable.", panel=QUERIES)
@@ -853,7 +877,13 @@ class SweepRequest(Request):
         ),
     ] = None
     to: Annotated[_Text, _TO._replace(help="Directory to write the dataset to; created if missing.")] = None
-    resume: Annotated[bool, Option(("--resume",), "Run only queries that failed or are missing from --to.")] = False
+    resume: Annotated[
+        bool,
+        Option(
+            ("--resume",),
+            "Process only clusters that are missing from --to, that failed, or whose snapshot has changed.",
+        ),
+    ] = False
     scheduler: Annotated[
         _Text, Option(("--scheduler",), "Run on this Dask cluster instead of locally.", "tcp://HOST:PORT", WORKERS)
     ] = None
@@ -882,27 +912,25 @@ class McpRequest(ClusterRequest):
 
     Serves the Model Context Protocol on stdin and stdout and lets AI assistants query the cluster, read-only. The tools
     are explain, pending, budgets, at_risk, check, drain, compare and cluster. They return the documents of -o json,
-    truncated to the size that the caller requests. Clients can reach only the cluster that these options select, and no
-    other file, address or program. A snapshot is read once; a live cluster is read for each call.
+    truncated to the size that the caller requests. Clients can access only the cluster that these options select, and
+    no other files, addresses or programs. A snapshot is read once; a live cluster is read for each call.
 
     Requires pip install 'kpreempt[mcp]'.
     """
 
     algorithm: Annotated[_Text, _ALGORITHM] = None
-    scheduler_config: Annotated[
-        _Text, _SCHEDULER_CONFIG._replace(help="KubeSchedulerConfiguration of the scheduler.")
-    ] = None
+    scheduler_config: Annotated[_Text, _SCHEDULER_CONFIG] = None
 
 
 class RulesRequest(Request):
     """List the rules of check, or explain one.
 
     Lists each rule with its default, its severity and what it requires. Given a rule name, prints an example that
-    violates it and the fix. Custom rules from kpreempt.toml come last.
+    violates the rule, and its fix. Custom rules from kpreempt.toml come last.
     """
 
     answer = "GateRuleList"
-    name: Annotated[_Text, Option(metavar="[NAME]", help="Rule to explain with an example.")] = None
+    name: Annotated[_Text, Option(metavar="NAME", help="Rule to explain with an example.")] = None
     config: Annotated[_Text, CONFIG._replace(help="Rules file. Default: the kpreempt.toml that check would use.")] = (
         None
     )
@@ -937,29 +965,29 @@ class PluginsRequest(
 
     answer = "SchedulerPlugins"
     snapshots: Annotated[
-        list[str], _SNAPSHOT._replace(help="Snapshot of the cluster whose version to use. Repeatable.")
+        list[str], _SNAPSHOT._replace(help="Snapshot that determines the cluster's version. Repeatable.")
     ] = []
 
 
 class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "jobs"]):
     """Compare how schedulers place the same pods.
 
-    Shows where each scheduler places a pod, which pods it evicts, and at which step they differ. The pods are one from
-    the cluster (NAME), those in a manifest (-f), those in scenarios (--batch), or by default every pending pod. Each is
-    evaluated on its own, as if it were next. The default output fits one screen; -v prints every pod and every
+    Shows where each scheduler places a pod, which pods it evicts, and at which step the schedulers differ. Compares a
+    pod from the cluster (NAME), the pods in a manifest (-f) or in scenarios (--batch), or by default every pending pod.
+    Each is evaluated on its own, as if it were next. The default output fits one screen; -v prints every pod and every
     differing step.
 
     Two results match if the outcome, node and victims are the same. A scheduler can have its own configuration and
     feature gates, so you can compare it with itself: kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. auto is the
     cluster's own version.
 
-    With kueue-0.19,kueue-0.19@FILE, compares Workloads: one from the cluster, those in a manifest, or by default all
-    that are waiting. FILE has a different configuration of Kueue's manager, ClusterQueues and cohorts with different
-    quotas, or both.
+    With --algorithms kueue-0.19,kueue-0.19@FILE, compares Workloads: one from the cluster, the ones in a manifest, or
+    by default all that are waiting. FILE contains another configuration for Kueue's manager, ClusterQueues and cohorts
+    with different quotas, or both.
 
-    With --upgrade-to, compares the cluster's version with a newer one: which pending pods, pods in a manifest and next
-    pods of workloads (--workloads) would land on another node, evict other pods or no longer land, and which change in
-    Kubernetes causes it.
+    With --upgrade-to, compares the cluster's version with a newer one: which pods would land on another node, evict
+    other pods or no longer land, and which change in Kubernetes is the cause. Covers the pending pods, the pods in a
+    manifest (-f), and the next pod of each workload (--workloads).
     """
 
     answer = "Comparison"
@@ -968,7 +996,7 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
         _Text,
         Option(
             ("--upgrade-to",),
-            "Show what upgrading the cluster to this Kubernetes version changes: 1.35.",
+            "Show what changes if the cluster is upgraded to this Kubernetes version, such as 1.35.",
             "VERSION",
             SCHEDULER,
             is_everyday=True,
@@ -1029,17 +1057,17 @@ class CompletionRequest(Request):
 
     The script completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash)
     to ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: run kpreempt completion
-    fish > ~/.config/fish/completions/kpreempt.fish. kubectl runs kubectl_complete-kpreempt, which is installed with
-    kpreempt. Only the single-file build needs the script for it, in the same directory.
+    fish > ~/.config/fish/completions/kpreempt.fish. kubectl: runs kubectl_complete-kpreempt, which is installed with
+    kpreempt. Only if you use the single-file build, save the script for kubectl under that name in the same directory.
     """
 
-    shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell, or kubectl.")]
+    shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell (or kubectl) that the script is for.")]
 
 
 class SnapshotRequest(ClusterRequest, without=["now"]):
     """Write a snapshot of a cluster to a file.
 
-    The file holds everything the schedulers read and can be used with --snapshot. It is written atomically. It never
+    The file contains everything the schedulers read. Use it with --snapshot. It is written atomically. It never
     contains Secrets, ConfigMaps, environment values, commands, managed fields or unused annotations.
     """
 
@@ -1067,8 +1095,8 @@ class RecordRequest(Request):
     """Record a live cluster until interrupted.
 
     Records everything the schedulers read, and every change to it. Every command accepts the recording as --snapshot;
-    --at selects a time, or the state just before a pod was scheduled. It contains no more than kpreempt snapshot
-    writes. kpreempt sends only list and watch requests.
+    --at selects a time, or the state just before a pod was scheduled. The recording contains no more of an object than
+    kpreempt snapshot writes. kpreempt sends only list and watch requests.
     """
 
     to: Annotated[_Text, _TO._replace(panel=RECORDING)] = None
@@ -1082,7 +1110,7 @@ class RecordRequest(Request):
         _Text,
         Option(
             ("--from",),
-            "With --redact: redact the recording in DIR instead of recording a live cluster.",
+            "With --redact, redact the recording in DIR instead of recording a live cluster.",
             "DIR",
             RECORDING,
         ),
@@ -1106,13 +1134,13 @@ class RecordRequest(Request):
     redact: Annotated[
         bool,
         _REDACT._replace(
-            help="Replace names with tokens and dates with relative times, like kpreempt snapshot, "
-            "when the recording ends."
+            help="When the recording ends, replace names with tokens and dates with relative times, like kpreempt "
+            "snapshot --redact."
         ),
     ] = False
     redact_map: Annotated[
         _Text,
-        _REDACT_MAP._replace(help="With --redact: write the original name behind each token to FILE. Keep it private."),
+        _REDACT_MAP._replace(help="With --redact, write the original name behind each token to FILE. Keep it private."),
     ] = None
     quiet: Annotated[bool, _QUIET._replace(help="Do not report what was recorded.")] = False
     connection: Annotated["ConnectionFlags", _CONNECTION]
@@ -1163,9 +1191,10 @@ class VerifyRequest(
     """
 
     answer = "Verification"
-    folder: Annotated[_Text, Option(metavar="[DIR]", help="Recording made by kpreempt record --to DIR.")] = None
+    folder: Annotated[_Text, Option(metavar="DIR", help="Recording made by kpreempt record --to DIR.")] = None
     duration: Annotated[
-        _Text, _DURATION._replace(help="Without DIR: record the live cluster for this long: 10m.", panel=THE_CLUSTER)
+        _Text,
+        _DURATION._replace(help="Without DIR, record the live cluster for this long, such as 10m.", panel=THE_CLUSTER),
     ] = None
     fail_below: Annotated[
         float | None,
@@ -1188,7 +1217,7 @@ class VerifyRequest(
 
 
 class HelpRequest(Request):
-    """Show the help of a command."""
+    """Show help for a command."""
 
     command: Annotated[_Text, Option(metavar="COMMAND", help="Name of the command.")] = None
 
@@ -1249,7 +1278,7 @@ COMMANDS: Mapping[str, CommandRow] = {
         "on_call:pending",
         (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
         ON_CALL,
-        "List pending pods, and what would happen to each",
+        "Show pending pods and what would happen to each",
     ),
     "who-evicted": CommandRow(
         "requests:WhoEvictedRequest",
@@ -1348,7 +1377,7 @@ COMMANDS: Mapping[str, CommandRow] = {
         "about:algorithms",
         ("algorithms", "algorithms -o name"),
         SCHEDULERS,
-        "List the schedulers that are modeled",
+        "List the supported schedulers",
     ),
     "plugins": CommandRow(
         "requests:PluginsRequest",
@@ -1428,7 +1457,7 @@ COMMANDS: Mapping[str, CommandRow] = {
         "about:help_command",
         ("help explain", "help check"),
         OTHER,
-        "Show the help of a command",
+        "Show help for a command",
     ),
     "version": CommandRow(
         "requests:VersionRequest",

@@ -270,7 +270,7 @@ def check_selection(request: AnswerRequest) -> None:
     from kpreempt.analysis.pod_selection import parse_selector
 
     if request.namespace and request.all_namespaces:
-        raise UsageError("-n and -A exclude each other")
+        raise UsageError("-n and -A cannot be used together")
     parse_selector(request.selector or "")
 
 

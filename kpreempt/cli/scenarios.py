@@ -90,7 +90,7 @@ def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | Inp
                 limit = MAX_LINE_BYTES // 2**20
                 yield number, InputError(f"line longer than {limit} MiB", source=source, line=number)
                 if not _has_end(line, stream):
-                    raise InputError("line has no end", source=source, line=number)
+                    raise InputError("unterminated line", source=source, line=number)
                 continue
             if number == 1:
                 line = line.removeprefix(_BYTE_ORDER_MARK)
@@ -197,8 +197,8 @@ def unread_of(extra_fields: ExtraFields, base: LoadedCluster | None) -> list[Ass
         subjects.append(("Pod", "metadata.annotations"))
     if beyond.pod_conditions:
         subjects.append(("Pod", "status.conditions"))
-    reason = "the cluster was read before this line's configuration was known"
-    message = f"{reason}, so that neither plugins nor extenders see them"
+    reason = "not read, because the cluster was read before this line's configuration was known"
+    message = f"{reason}; plugins and extenders don't see it"
     return [Assumption(subject, field, message) for subject, field in subjects]
 
 
@@ -256,7 +256,7 @@ def _constant(name: str) -> NoReturn:
 
 def _number(text: str) -> None:
     if len(text) > _MAX_DIGITS:
-        raise ValueError(f"a number has {len(text)} digits")
+        raise ValueError(f"number too long: {len(text)} digits")
 
 
 # Decodes nothing; only rejects invalid input.

@@ -61,7 +61,9 @@ def sweep(request: SweepRequest) -> int:
         imported(each)
     memory = parse_size(request.worker_memory, "--worker-memory") if request.worker_memory else 0
     if request.scheduler and (request.workers or memory):
-        raise UsageError("--scheduler excludes --workers and --worker-memory: it already has workers")
+        raise UsageError(
+            "--scheduler cannot be used with --workers or --worker-memory: the Dask cluster has its own workers"
+        )
     workers = Workers(request.scheduler or "", request.workers or 0, memory)
     targets = targets_of(plan.snapshots, plan.contexts, plan.kubeconfig)
     dataset = Dataset(request.to)
@@ -71,7 +73,7 @@ def sweep(request: SweepRequest) -> int:
     marks = {each.name: dataset.mark(each.name) for each in targets}
     strange = [each for each in marks.values() if each is not None and each.plan != digest]
     if strange or set(dataset.folders()) - {dataset.folder_of(each.name) for each in targets}:
-        raise UsageError(f"--resume: {dataset.name} belongs to another plan", hint="--to another folder")
+        raise UsageError(f"--resume: {dataset.name} belongs to another plan", hint="--to DIR, another directory")
     missing = [
         each
         for each in targets

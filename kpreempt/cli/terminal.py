@@ -136,7 +136,7 @@ _DOING = {
     "prepare": "preparing the scheduler",
     "filter": "filtering nodes",
     "score": "scoring nodes",
-    "dryRun": "dry runs of preemption",
+    "dryRun": "simulating preemption",
     "choice": "choosing a node",
     "proposals": "looking for the smallest change",
     "session": "running the session",

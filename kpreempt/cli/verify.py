@@ -44,7 +44,7 @@ def verify(request: VerifyRequest) -> int:
             "either a recording or --for is required", hint="kpreempt verify DIR, kpreempt verify --for 10m"
         )
     if request.folder is not None and (given := request.connection.as_arguments()):
-        raise UsageError(f"a recording and {given[0]} exclude each other")
+        raise UsageError(f"a recording and {given[0]} cannot be used together")
     if request.duration is not None:
         seconds_of("--for", request.duration)
     if request.fail_below is not None and not 0 <= request.fail_below <= 100:

@@ -322,7 +322,7 @@ class Cluster:
 
         ``manifests`` are applied like ``kubectl apply``, and objects in ``delete`` (``deploy/NAME``) are deleted.
         ``base`` has the previous manifests: problems that they cause as well don't count, and ``prune`` deletes objects
-        that are only there. Without a ``gate``, the default rules apply; no file is searched for. The answer's
+        that are only in the base. Without a ``gate``, the default rules apply; no file is searched for. The answer's
         ``passed`` is true if no rule is violated. ``applied_by`` is the tool that applies the change, ``kubectl`` (the
         default), ``helm`` or ``argocd``: hooks and waves only apply to the tool that reads their annotations. The other
         ``options`` are ``namespace``, ``autoscaled``, ``job_duration``, ``create_namespace``, ``seed``, ``runs``,
@@ -339,7 +339,7 @@ class Cluster:
         if not change and not request.delete and not request.prune:
             raise UsageError("no manifests given")
         if request.prune and not before:
-            raise UsageError("prune needs a base: it deletes objects that are only there")
+            raise UsageError("prune needs a base: it deletes objects that are only in the base")
         check_options(request)
         others = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE).objects
         with_others = with_objects(self._state.loaded, self._state.live, others)

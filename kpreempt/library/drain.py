@@ -38,7 +38,7 @@ def drain(context: Context, request: Drain) -> Answered:
     # How nodes are replaced, if they are.
     at_once = 1 if request.one_by_one else request.max_unavailable
     if request.one_by_one and (request.max_unavailable or request.surge):
-        raise UsageError("--one-by-one excludes --max-unavailable and --surge: it means --max-unavailable 1")
+        raise UsageError("--one-by-one cannot be used with --max-unavailable or --surge: it means --max-unavailable 1")
     if not at_once and not request.surge:
         if request.kubelet_version:
             raise UsageError("--kubelet-version needs new nodes", hint=_UPGRADE_OPTIONS)
@@ -47,7 +47,9 @@ def drain(context: Context, request: Drain) -> Answered:
         upgrade = None
     else:
         if request.remove:
-            raise UsageError("--remove excludes an upgrade: it shows which nodes can be removed, not replaced")
+            raise UsageError(
+                "--remove cannot be used for an upgrade: it shows which nodes can be removed, not replaced"
+            )
         surge = request.surge or 0
         upgrade = Upgrade(
             max_unavailable=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or ""
@@ -98,13 +100,13 @@ def drain_options(request: Drain) -> DrainOptions:
     except CommandError as error:
         raise UsageError(str(error).partition("\n")[0].removeprefix("error: ")) from None
     if request.selector and request.pool:
-        raise UsageError("-l and --pool exclude each other")
+        raise UsageError("-l and --pool cannot be used together")
     if request.pool is not None and not all(request.pool.partition("=")[::2]):
         raise UsageError(f"--pool {request.pool}: expected LABEL=VALUE", hint="--pool pool=general")
     if request.remove and _flags(request):
         option = _flags(request)[0].partition("=")[0]
         raise UsageError(
-            f"--remove and {option} exclude each other: autoscalers don't use the options of kubectl drain"
+            f"--remove and {option} cannot be used together: autoscalers don't use the options of kubectl drain"
         )
     if request.remove:
         # Autoscalers need no options to move a pod that their rules allow to move.

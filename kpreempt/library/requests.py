@@ -82,7 +82,7 @@ class Explain(Request):
             help="Pod or workload in the cluster: web-1, deploy/web, or NS/NAME for a pod.",
         ),
     ] = None
-    name: Annotated[_Text, Option(metavar="[NAME]", help="Name, if the first argument is a kind.")] = None
+    name: Annotated[_Text, Option(metavar="NAME", help="Name, if the first argument is a kind.")] = None
     namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod.")] = None
     priority: Annotated[
         int | None,
@@ -134,7 +134,7 @@ class Explain(Request):
         int | None,
         Option(
             ("--replicas",),
-            "Schedule N replicas of the pod in turn; for a workload in the cluster, N more than it has.",
+            "Schedule N replicas of the pod in turn; for a workload in the cluster, N additional replicas.",
             "N",
             THE_POD,
             min=1,
@@ -272,7 +272,7 @@ class Check(Simulated):
         list[str],
         Option(
             ("--delete",),
-            "Also delete this object; list every object that is deleted with it. Repeatable.",
+            "Also delete this object. Repeat the option for every object that is deleted with it.",
             "KIND/[NS/]NAME",
             THE_CHANGE,
             in_tools=True,
@@ -303,8 +303,8 @@ class Check(Simulated):
         _Text,
         Option(
             ("--applied-by",),
-            "Tool that applies the change, which determines the hooks and waves that apply: "
-            "kubectl (default), helm or argocd.",
+            "Tool that applies the change: kubectl (default), helm or argocd. It determines which hooks and waves "
+            "apply.",
             "TOOL",
             THE_CHANGE,
             in_tools=True,
@@ -325,7 +325,7 @@ class Check(Simulated):
         _Text,
         Option(
             ("--job-duration",),
-            "Run time of each pod of a Job without activeDeadlineSeconds, or never to run forever (default: 10m).",
+            "Run time of each pod of a Job without activeDeadlineSeconds (default: 10m); never means forever.",
             "TIME",
             SIMULATION,
             in_plans=ONE,
@@ -340,7 +340,7 @@ class Drain(Simulated):
 
     answered_by = "drain:drain"
     nodes: Annotated[
-        list[str], Option(metavar="NODE...", help="Nodes to drain, in this order.", in_tools=True, in_plans=ONE)
+        list[str], Option(metavar="NODE", help="Nodes to drain, in this order.", in_tools=True, in_plans=ONE)
     ] = []
     selector: Annotated[
         _Text,
@@ -562,7 +562,9 @@ class History(Request):
 
     answered_by = "recordings:history"
     subject: Annotated[str, Option(metavar="[KIND/]NAME", help="Pod, node/NAME or pdb/NAME; it may no longer exist.")]
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the object (default: default).")] = None
+    namespace: Annotated[
+        _Text, NAMESPACE._replace(help="Namespace of the pod or PodDisruptionBudget (default: default).")
+    ] = None
     recording: str
 
 

@@ -399,7 +399,7 @@ def _pods(given: dict[str, Any]) -> Any:
     """Remove the named pod, or the objects of the manifest, from the arguments and return them."""
     pod, manifest = given.pop("pod"), given.pop("manifest")
     if pod and manifest:
-        raise UsageError("pod and manifest exclude each other")
+        raise UsageError("pod and manifest cannot be used together")
     return pod or (_objects(manifest) if manifest else None)
 
 

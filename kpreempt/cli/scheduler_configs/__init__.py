@@ -1,6 +1,6 @@
 """Scheduler configurations: files, and those of managed services that come with kpreempt, by name.
 
-Shipped is what a service documents publicly, and nothing else; each file says where.
+Only publicly documented configurations are included; each file names its source.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
 
 # What --scheduler-config takes in addition to files, with a few words on each.
-SHIPPED = {"eks": "Amazon EKS 1.31 and above, where the cluster sets nothing"}
+SHIPPED = {"eks": "default configuration of Amazon EKS 1.31 and later"}
 
 _LIVE_PREFIXES = ("configmap/", "cm/")
 _NOT_DOCUMENTED = "gke-optimize-utilization"
@@ -25,13 +25,11 @@ _NOT_DOCUMENTED = "gke-optimize-utilization"
 def read_scheduler_config(name: str) -> dict[str, Any]:
     """The configuration of a shipped name, else of a file (``./eks`` for one of such a name).
 
-    Raises ``InputError``, and ``UsageError`` for a name of which the contents are not public.
+    Raises ``InputError``, and ``UsageError`` for a configuration that is not public.
     """
     if name == _NOT_DOCUMENTED:
-        message = f"--scheduler-config {name}: what GKE's scheduler is set to there is not publicly documented"
-        raise UsageError(
-            message, hint="a FILE with the scoring strategy MostAllocated goes the same way: docs/schedulers.md"
-        )
+        message = f"--scheduler-config {name}: GKE does not publish this configuration"
+        raise UsageError(message, hint="a FILE with the scoring strategy MostAllocated is similar: docs/schedulers.md")
     if name not in SHIPPED:
         return read_document(name)
     return parse_document(resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8"), name)
@@ -47,8 +45,8 @@ def read_own_config(path: str, live: Connection | None, namespace: str) -> dict[
         return read_document(path)
     if live is None:
         raise UsageError(
-            f"--scheduler-config {path}: a ConfigMap is read from a live cluster, and this one is a dump",
-            hint=f"kubectl get {path.replace('/', ' ', 1)} -o yaml > FILE, and --scheduler-config FILE",
+            f"--scheduler-config {path}: a ConfigMap can only be read from a live cluster, not from a dump",
+            hint=f"kubectl get {path.replace('/', ' ', 1)} -o yaml > FILE, then --scheduler-config FILE",
         )
     from kpreempt.snapshot.live.api import read_config_map
 

@@ -218,7 +218,7 @@ def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
         raise _unknown("user", "--user", flags.user, config.users)
     changes: dict[str, Any] = {}
     if flags.insecure_skip_tls_verify and flags.certificate_authority:
-        raise UsageError("--insecure-skip-tls-verify and --certificate-authority exclude each other")
+        raise UsageError("--insecure-skip-tls-verify and --certificate-authority cannot be used together")
     if flags.server:
         changes["server"] = flags.server
         # A separate TLS server name does not belong to the new server.

@@ -103,7 +103,7 @@ def test_strict_fails_for_a_status_that_was_filled_in(kpreempt: Kpreempt, tmp_pa
     ("arguments", "code", "message"),
     [
         pytest.param(["budgets"], 2, "no cluster given", id="no cluster"),
-        pytest.param([*BUDGETS, "-n", "a", "-A"], 2, "-n and -A exclude each other", id="one namespace and all"),
+        pytest.param([*BUDGETS, "-n", "a", "-A"], 2, "-n and -A cannot be used together", id="one namespace and all"),
         pytest.param([*BUDGETS, "--fail-on", "fatal"], 2, "--fail-on fatal: unknown severity", id="no severity"),
         pytest.param([*BUDGETS, "-o", "wide"], 2, "-o wide: unknown format 'wide'", id="a format that it has not"),
         pytest.param(["budgets", "--snapshot", "absent.yaml"], 3, "absent.yaml: ", id="no snapshot"),

@@ -76,12 +76,12 @@ def findings(run: Any) -> list[tuple[str, str, str]]:
         pytest.param([], "no manifests given\n", id="nothing to check"),
         pytest.param(
             ["-f", "change.json", "--prune"],
-            "--prune needs --base: it deletes objects that are only there\n",
+            "--prune needs --base: it deletes objects that are only in the base\n",
             id="nothing to prune from",
         ),
         pytest.param(
             ["-f", "change.json", "--worst-case", "--runs", "2"],
-            "--worst-case and --runs exclude each other: one tries all choices, the other samples them\n",
+            "--worst-case and --runs cannot be used together: one tries all choices, the other samples them\n",
             id="all choices and some",
         ),
         pytest.param(

@@ -97,7 +97,7 @@ def test_the_order_that_displaces_least_is_said_with_what_it_saves(kpreempt: Kpr
 REFUSED = {
     "no node": ([], 2, "no nodes given"),
     "a node and a selector": (["n1", "-l", "a=b"], 2, "cannot specify both a node name and a --selector option"),
-    "a selector and a pool": (["-l", "a=b", "--pool", "a=b"], 2, "exclude each other"),
+    "a selector and a pool": (["-l", "a=b", "--pool", "a=b"], 2, "cannot be used together"),
     "a script as the docs' address": (["n1", "--docs-url", "javascript:alert(1)"], 2, "--docs-url"),
     "a pool without a value": (["--pool", "pool"], 2, "expected LABEL=VALUE"),
     "an unknown node": (["n9"], 3, 'nodes "n9" not found'),
@@ -107,7 +107,7 @@ REFUSED = {
     "a kubelet without new nodes": (["n1", "--kubelet-version", "v1.37.0"], 2, "needs new nodes"),
     "an order without an upgrade": (["n1", "--best-order"], 2, "--best-order needs an upgrade"),
     "an order of nodes that go for good": (["n1", "--best-order", "--remove"], 2, "--best-order needs an upgrade"),
-    "two ways of an upgrade": (["n1", "--one-by-one", "--surge", "1"], 2, "excludes"),
+    "two ways of an upgrade": (["n1", "--one-by-one", "--surge", "1"], 2, "cannot be used"),
 }
 
 

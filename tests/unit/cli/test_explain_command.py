@@ -404,7 +404,7 @@ def test_in_brief_the_answer_is_a_line_that_names_the_victims(kpreempt: Kpreempt
 
 
 def test_in_brief_and_at_length_contradict_each_other(kpreempt: Kpreempt) -> None:
-    assert kpreempt(*ASK, "--brief", "-v") == (2, "", "error: --brief and -v exclude each other\n")
+    assert kpreempt(*ASK, "--brief", "-v") == (2, "", "error: --brief and -v cannot be used together\n")
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_options_may_stand_before_the_command(kpreempt: Kpreempt, before: list[s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-n", "shop"], "-n: command missing\nhint: kpreempt --help\n"),
+        (["-n", "shop"], "-n: no command given\nhint: kpreempt --help\n"),
         (["--namespce", "shop", "pending"], "no such option: --namespce\nhint: --namespace\n"),
         (["-n", "shop", "pendin"], "kpreempt: no such command 'pendin'\nhint: pending\n"),
         (["-n", "shop", "algorithms"], "kpreempt algorithms: no such option: -n\nhint: kpreempt algorithms --help\n"),

@@ -118,7 +118,7 @@ def test_a_snapshot_and_a_live_cluster_exclude_each_other(
 ) -> None:
     run = kpreempt(*command, *flag, "--snapshot", str(DEMO / "cluster.yaml"))
     assert run.returncode == 2
-    assert run.complaint == f"--snapshot and {shown} exclude each other: use a snapshot or a live cluster\n"
+    assert run.complaint == f"--snapshot and {shown} cannot be used together: use a snapshot or a live cluster\n"
 
 
 def test_batch_has_no_base_cluster_unless_one_is_named(kpreempt: Kpreempt, server: FakeApi) -> None:
@@ -191,4 +191,4 @@ class TestVolcanosConfiguration:
     def test_is_not_in_a_dump(self, kpreempt: Kpreempt) -> None:
         run = kpreempt(*self.NAMED, "--snapshot", str(DEMO / "cluster.yaml"))
         assert run.returncode == 2
-        assert "a ConfigMap is read from a live cluster" in run.stderr
+        assert "a ConfigMap can only be read from a live cluster" in run.stderr

@@ -130,7 +130,7 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
     ("arguments", "code", "message"),
     [
         pytest.param(["pending"], 2, "no cluster given", id="no cluster"),
-        pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A exclude each other", id="one namespace and all"),
+        pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A cannot be used together", id="one namespace and all"),
         pytest.param([*PENDING, "-l", "a b"], 2, '-l "a b": "a b" is not a label selector', id="no selector"),
         pytest.param([*AT_RISK, "-o", "wide"], 2, "-o wide: unknown format 'wide'", id="a format that it has not"),
         pytest.param([*PENDING, "-w", "--interval", "0"], 2, "--interval 0: expected", id="no time between looks"),

@@ -170,8 +170,8 @@ def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
         pytest.param(":Passing", f"expected {FORMS}", "rack.py:RackColocation", id="an empty module"),
         pytest.param(".:Passing", f"expected {FORMS}", "rack.py:RackColocation", id="a folder"),
         pytest.param("nope.py:Passing", "file nope.py not found", "", id="no such file"),
-        pytest.param("nope:Passing", "module nope not found, neither here nor installed", FORMS, id="no such module"),
-        pytest.param("nope.deep:Passing", "module nope not found, neither", FORMS, id="no such package"),
+        pytest.param("nope:Passing", "module nope is neither in the current", FORMS, id="no such module"),
+        pytest.param("nope.deep:Passing", "module nope is neither", FORMS, id="no such package"),
         pytest.param(
             "Passing", "plugin 'Passing' is not installed (no plugins are installed)", FORMS, id="not installed"
         ),
@@ -311,7 +311,8 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             [("Away", "nomodule:Away", "racks 1.0")],
             "Away",
             2,
-            f"entry point Away of racks 1.0: module nomodule not found, neither here nor installed\nhint: {FORMS}\n",
+            "entry point Away of racks 1.0: module nomodule is neither in the current directory nor installed\n"
+            f"hint: {FORMS}\n",
             id="whose module is away",
         ),
         pytest.param(

@@ -208,7 +208,7 @@ def test_a_live_recording_is_redacted_at_its_end(
     assert found[node.metadata.name] == "n1"
     again = kpreempt("record", "--to", str(to), *words)
     assert again.returncode == 3
-    assert again.complaint == f"{to}: already contains a recording\nhint: --to another folder\n"
+    assert again.complaint == f"{to}: already contains a recording\nhint: --to DIR, another directory\n"
 
 
 def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, server: FakeApi, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, ser
         (("--redact", "--from", "fixtures/recording", "--redact-map", "-"), "--redact-map: file name missing\n"),
         (
             ("--redact", "--from", "fixtures/recording", "--for", "1s"),
-            "--from and --for exclude each other",
+            "--from and --for cannot be used together",
         ),
     ],
 )

@@ -159,7 +159,7 @@ def test_a_cluster_that_ends_each_of_its_workers_is_a_failure_and_a_worker_that_
         pytest.param(["--snapshots", "x", "--priorities", "high"], "expected numbers", id="priority"),
         pytest.param(
             ["--snapshots", "x", "--query", "pending", "--to", "y", "--scheduler", "tcp://a:1", "--workers", "2"],
-            "--scheduler excludes",
+            "--scheduler cannot be used with",
             id="two kinds of workers",
         ),
         pytest.param(

@@ -100,7 +100,7 @@ def test_what_takes_long_is_shown_and_erased(monkeypatch: pytest.MonkeyPatch) ->
     assert screen.getvalue() == "\r\x1b[2Kfiltering nodes ... 1s"
     activity.begin("dryRun")
     activity.update()
-    assert screen.getvalue().endswith("\r\x1b[2Kdry runs of preemption ... 3s")
+    assert screen.getvalue().endswith("\r\x1b[2Ksimulating preemption ... 3s")
     activity.hide()
     assert screen.getvalue().endswith("3s\r\x1b[2K")
     written = screen.getvalue()

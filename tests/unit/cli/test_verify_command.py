@@ -302,7 +302,7 @@ def test_metrics_have_the_score_and_preemptions_by_namespace_and_class(kpreempt:
     [
         ([], "either a recording or --for is required"),
         ([RECORDING, "--for", "1m"], "either a recording or --for is required"),
-        ([RECORDING, "--context", "prod"], "a recording and --context exclude each other"),
+        ([RECORDING, "--context", "prod"], "a recording and --context cannot be used together"),
         ([RECORDING, "--fail-below", "101"], "--fail-below 101: expected a percentage"),
         ([RECORDING, "--fail-below", "nan"], "--fail-below nan: expected a percentage"),
         (["--for", "soon"], '--for: "soon" is not a duration'),

@@ -200,8 +200,8 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
     Path("lines.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
     run = kpreempt("batch", "lines.jsonl", *SNAPSHOT)
     plain, more = (json.loads(line)["verdict"].get("assumptions", []) for line in run.stdout.splitlines())
-    asked = "the cluster was read before this line's configuration was known"
-    message = f"{asked}, so that neither plugins nor extenders see them"
+    asked = "not read, because the cluster was read before this line's configuration was known"
+    message = f"{asked}; plugins and extenders don't see it"
     assert [(each["subject"], each["field"], each["message"]) for each in more if each not in plain] == [
         (QUOTA.key, "snapshot", message),
         ("Pod", "metadata.annotations", message),

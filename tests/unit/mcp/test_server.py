@@ -114,7 +114,7 @@ def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
     [
         pytest.param("shell", {}, "unknown tool", id="no tool"),
         pytest.param("explain", {}, "a pod or a manifest", id="nothing"),
-        pytest.param("explain", {"pod": "a", "manifest": API}, "exclude each other", id="both"),
+        pytest.param("explain", {"pod": "a", "manifest": API}, "cannot be used together", id="both"),
         pytest.param("explain", {"snapshot": "/etc/passwd"}, "unknown field", id="a file"),
         pytest.param("explain", {"manifest": "x" * ((1 << 20) + 1)}, "length", id="a huge manifest"),
         pytest.param("explain", {"manifest": "[" * 100_000}, "nested", id="depths"),
@@ -166,7 +166,7 @@ def test_without_a_caller_the_command_says_so_in_one_line() -> None:
     command = [*(SERVER.command, *SERVER.args)]
     ran = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
-    assert "meant to be started by an MCP client" in ran.stderr
+    assert "must be started by an MCP client" in ran.stderr
     assert ran.stderr.count("\n") <= 2
 
 

@@ -81,7 +81,7 @@ def test_flags_override_the_kubeconfig(two: str, flags: dict[str, Any], server: 
         ),
         pytest.param(
             {"insecure_skip_tls_verify": True, "certificate_authority": "x"},
-            "--insecure-skip-tls-verify and --certificate-authority exclude each other",
+            "--insecure-skip-tls-verify and --certificate-authority cannot be used together",
             id="trust and no trust",
         ),
         pytest.param({"request_timeout": "1x"}, '--request-timeout: "1x" is not a duration', id="no duration"),
