@@ -83,7 +83,7 @@ def document() -> str:
 _HEAD = f"""# What changed from Kubernetes {PAIRS[0][0]} to {PAIRS[-1][1]}
 
 `make generated` writes this page, and tests check it. `kpreempt --algorithm kube-1.34` uses the rules of a version.
-Each version represents one of its releases: {", ".join(f"v{each}" for each in RELEASES.values())}.
+Each version is represented by one of its releases: {", ".join(f"v{each}" for each in RELEASES.values())}.
 
 For each change that affects decisions, a table shows the decisions of the two versions on one small cluster,
 `fixtures/versions/NAME.yaml`, in which the pod `new` is created. To see a full answer, or the effect of an upgrade:

@@ -64,7 +64,7 @@ CHANGES: Mapping[str, Change] = {
         "1.36",
         "",
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateNodeResourcesFitArgs",
-        added="requestedToCapacityRatio is rejected with another scoring strategy, and required with its own.",
+        added="requestedToCapacityRatio is rejected with other scoring strategies, and required with its own strategy.",
     ),
     "compares_attributes_of_all_devices": Change(
         "1.37",
@@ -83,7 +83,7 @@ CHANGES: Mapping[str, Change] = {
         "1.30",
         "",
         f"{_SCHEDULER}/framework/runtime/framework.go: RunPreFilterPlugins",
-        added="A PreFilter plugin that answers Unschedulable no longer keeps those after it from running.",
+        added="A PreFilter plugin that answers Unschedulable no longer prevents later plugins from running.",
     ),
     "counts_image_volumes": Change(
         "1.36",
@@ -148,13 +148,13 @@ CHANGES: Mapping[str, Change] = {
         "1.37",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
-        added="An eviction rejected because of a broken PodDisruptionBudget gives that as a cause.",
+        added="If a broken PodDisruptionBudget rejects an eviction, the response gives that as the cause.",
     ),
     "eviction_rejections_have_reason": Change(
         "1.35",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
-        added="A rejected eviction says why its PodDisruptionBudget allows none: a failed sync, or its condition.",
+        added="A rejected eviction says why its PDB allows no disruption: a failed sync, or its condition.",
     ),
     "eviction_rejects_unreadable_store_option": Change(
         "1.32",
@@ -174,7 +174,7 @@ CHANGES: Mapping[str, Change] = {
         "",
         "1.32",
         "pkg/api/v1/resource/helpers.go: PodRequests",
-        removed="With InPlacePodVerticalScaling, the resources in a container's status count, not what is allocated.",
+        removed="With InPlacePodVerticalScaling, the resources in a container's status count, not the allocated ones.",
     ),
     # Up to 1.36, slices with shared counters count on every node, and two drivers' pools with the same name count as
     # one.
@@ -329,7 +329,7 @@ CHANGES: Mapping[str, Change] = {
         "",
         "1.32",
         "nodevolumelimits/csi.go: getVolumeLimits",
-        removed="CSI volume limits come only from the CSINode, not from the node's allocatable.",
+        removed="CSI volume limits come only from the CSINode, not from the node's allocatable resources.",
     ),
     "rejects_in_tree_volume_limits": Change(
         "1.31",

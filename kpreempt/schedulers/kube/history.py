@@ -39,7 +39,7 @@ EFFECTS: Mapping[str, str] = {
     "InPlacePodLevelResourcesVerticalScaling": "an in-progress resize of pod-level resources counts",
     "InPlacePodVerticalScaling": "an in-progress resize of a running pod counts",
     "JobManagedBy": "a Job whose managedBy names another controller is left to that controller",
-    "JobSuccessPolicy": "a Job may succeed when only some of its pods have",
+    "JobSuccessPolicy": "a Job may succeed when only some of its pods have succeeded",
     "MatchLabelKeysInPodAffinity": "matchLabelKeys and mismatchLabelKeys in a new pod's affinity take effect",
     "MatchLabelKeysInPodTopologySpread": "matchLabelKeys in spread constraints take effect",
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": "the API server also merges spread constraints'"
