@@ -1030,7 +1030,7 @@ class RuleId(StrEnum):
         " volumes if pods refer to them. Also nodes that are missing from the dump although pods run on them.",
         advice="Add the kind to the dump with the kubectl get command in the finding. If the cluster has no such"
         " objects, use --assume-none KIND, or assume-none in kpreempt.toml.",
-        sentence=_unknown("may be missing", "the dump may be incomplete"),
+        sentence=_unknown("may be missing from the snapshot", "the dump may be incomplete"),
         gitlab="major",
         concept="reference/kubectl/generated/kubectl_get/",
         example=Example(

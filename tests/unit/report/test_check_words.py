@@ -228,8 +228,8 @@ FINDINGS = {
         "budgets could not be read: HTTP 403",
     ),
     "a kind that the dump has none of": (
-        finding(RuleId.ABSENT_KINDS, "PodDisruptionBudget", detail="the snapshot has none"),
-        "PodDisruptionBudget may be missing: the snapshot has none",
+        finding(RuleId.ABSENT_KINDS, "PodDisruptionBudget", detail="budgets may protect victims"),
+        "PodDisruptionBudget may be missing from the snapshot: budgets may protect victims",
     ),
     "an autoscaler that goes too far": (
         finding(RuleId.AUTOSCALED_MAXIMUM, WORKLOAD, detail="HorizontalPodAutoscaler a/b: 2 more pods pending"),

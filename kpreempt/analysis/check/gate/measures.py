@@ -6,6 +6,7 @@ rule or of one family of rules. ``MEASURES`` lists all of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from math import ceil
@@ -277,8 +278,8 @@ _BUDGETS = "PodDisruptionBudget"
 _IMMUTABLE = "field is immutable"
 # How its messages about a missing PriorityClass start.
 _NO_CLASS = "is neither in the cluster nor in the change"
-# How messages about skipped objects start, which the sentence of the rule repeats.
-_SKIPPED = "skipped: "
+# How messages about skipped objects and absent kinds start, which the sentences of their rules repeat.
+_REPEATED = re.compile(r"^(?:skipped|the snapshot has none): ")
 _NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
 _RULE_ABOUT = {
     AssumptionKind.UNMODELED: RuleId.UNMODELED_INPUT,
@@ -655,7 +656,7 @@ def _not_known(case: EvaluationContext) -> Iterator[Measure]:
         found.setdefault((rule, subject, each.field), []).append(each)
     for (rule, subject, field), own in found.items():
         pods = sorted({each.subject.removeprefix("Pod ") for each in own if each.subject.startswith("Pod ")})
-        message = min(each.message for each in own).removeprefix(_SKIPPED)
+        message = _REPEATED.sub("", min(each.message for each in own))
         yield Measure(
             rule=rule,
             subject=subject,
