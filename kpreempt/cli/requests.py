@@ -157,7 +157,9 @@ _STRICT = Option(
 )
 _VERBOSE = Option(("-v", "--verbose"), "Print the full output.", is_everyday=True)
 _COLOR = Option(
-    ("--color",), "Use color: always, never or auto (default; on a terminal, unless NO_COLOR is set).", "WHEN"
+    ("--color",),
+    "When to use color: always, never or auto (default), which uses it on a terminal unless NO_COLOR is set.",
+    "WHEN",
 )
 _QUIET = Option(("-q", "--quiet"), "Do not report what was written.")
 _JOBS = Option(("--jobs",), "Number of worker processes. Default: number of CPUs.", "N", min=1)
@@ -1057,8 +1059,8 @@ class CompletionRequest(Request):
 
     The script completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash)
     to ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: run kpreempt completion
-    fish > ~/.config/fish/completions/kpreempt.fish. kubectl: runs kubectl_complete-kpreempt, which is installed with
-    kpreempt. Only if you use the single-file build, save the script for kubectl under that name in the same directory.
+    fish > ~/.config/fish/completions/kpreempt.fish. kubectl kpreempt uses kubectl_complete-kpreempt, which is installed
+    with kpreempt. With the single-file build, save the script for kubectl under that name in the same directory.
     """
 
     shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell (or kubectl) that the script is for.")]
