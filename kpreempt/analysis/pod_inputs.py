@@ -350,7 +350,7 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
         elsewhere = sorted(pod.metadata.namespace for pod in cluster.pods if pod.metadata.name == rest)
         if elsewhere:
             hint = f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}"
-            unknown_pod = NotFoundError(f'there is no pod "{rest}" in namespace "{namespace}"', hint=hint)
+            unknown_pod = NotFoundError(f'pod "{rest}" in namespace "{namespace}" not found', hint=hint)
         else:
             names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
             near = difflib.get_close_matches(rest, names, n=3)

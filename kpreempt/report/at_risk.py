@@ -94,20 +94,20 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
 def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
     """The pod, and the pending pods that would preempt it."""
     shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
-    preemptors = ", ".join(
-        f"{each.pod} (priority {each.priority:,}"
+    preemptors = [
+        f"{'' if each.is_certain else 'possibly '}{each.pod} (priority {each.priority:,}"
         f"{f', queue position {each.position}' if each.position is not None else ''})"
-        f"{'' if each.is_certain else ', possibly'}"
         for each in shown
-    )
-    more = f" and {len(item.threats) - len(shown):,} more" if len(item.threats) > len(shown) else ""
-    return (strong(item.pod), f" on {item.node}, by {preemptors}{more}")
+    ]
+    if len(item.threats) > len(shown):
+        preemptors.append(f"{len(item.threats) - len(shown):,} more")
+    return (strong(item.pod), f" on {item.node}, by {join_names(preemptors, limit=len(preemptors))}")
 
 
 def _lowest_priorities(answer: PodsAtRisk) -> Section:
     """For each pod, the lowest priority at which a new pod of each size would preempt it."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
-    legend = ["at which a new pod of this size would preempt it; (n) = only if pinned to this node"]
+    legend = ["at which a new pod of the given size preempts it; (n) = only if pinned to its node"]
     legend += ["fits = lands without preemption"] if "fits" in cells else []
     legend += ["none = at no priority"] if "none" in cells else []
     titles = [Column("POD"), *(Column(title, "right") for title in ("PRIO", "ORDER"))]

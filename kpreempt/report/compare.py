@@ -46,7 +46,7 @@ _VICTIMS_LISTED = 4
 _ROWS_SHOWN = 20
 _DIFFERENCES_SHOWN = 5
 _GATES_SHOWN = 4
-_MAY = "“may”: depends on chance, the order of tied pods, or where the node search stops."
+_MAY = "“May”: the outcome depends on chance, the order of tied pods, or where the node search stops."
 _ERRORS, _DECISIONS, _DIFFERENCE, _PAIRS, _CAUSE = 90, 80, 70, 60, 50
 _STEPS: dict[Step, str] = {
     Step.ATTEMPT: "the attempt",
@@ -229,9 +229,9 @@ def _place_of(difference: Difference) -> str:
     """The step at which they differ, with its node or rule."""
     if difference.step == Step.CHOICE:
         return f"{_STEPS[difference.step]}, rule {difference.subject}"
-    subject = f", {difference.subject}" if difference.subject else ""
     others = f" and {count(difference.others, 'more node')}" if difference.others else ""
-    return f"{_STEPS[difference.step]}{subject}{others}"
+    subject = f" ({difference.subject}{others})" if difference.subject else ""
+    return f"{_STEPS[difference.step]}{subject}"
 
 
 def _agreement(comparison: Comparison) -> Phrase:
@@ -267,8 +267,14 @@ def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section
             rows.append([strong(_title(item)), *cells, ", ".join(steps)])
         return Table(titles, rows, noun="pod", caption=caption, shown=_ROWS_SHOWN)
 
-    short = Section("PODS", blocks=[table(differing)])
-    return Section("PODS", blocks=[table(decided)], heading="Decisions", priority=_DECISIONS, short=short)
+    evicts = any(decision.victims for item in decided for decision in item.decisions)
+    legend = "; ".join(
+        [f"= means the same as {comparison.algorithms[0]}", *(["-N: N pods are evicted"] if evicts else [])]
+        if decided
+        else []
+    )
+    short = Section("PODS", legend if differing else "", [table(differing)])
+    return Section("PODS", legend, [table(decided)], heading="Decisions", priority=_DECISIONS, short=short)
 
 
 def _title(item: ComparedPod) -> str:
@@ -324,7 +330,7 @@ def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
             *sections,
             Section(
                 "UNKNOWN",
-                "in one of the versions:" if unknown else "",
+                "the outcome is unknown in one of the versions:" if unknown else "",
                 [_pods(unknown)],
                 priority=_CAUSE,
             ),
@@ -349,19 +355,19 @@ def _upgrade_headline(answer: UpgradeComparison) -> Phrase:
         return (title, ": ", Span(every, "good"), ".")
     parts: list[str] = []
     if answer.differing:
-        parts.append(f"{answer.differing:,} of {pods} {agree(answer.differing, 'changes')} outcome")
+        parts.append(f"{answer.differing:,} of {pods} {agree(answer.differing, 'has')} a different outcome")
     if answer.possibly_differing:
         number = f"{answer.possibly_differing:,}"
-        parts.append(f"{number} more may" if parts else f"{number} of {pods} may change outcome")
+        parts.append(f"{number} more may" if parts else f"{number} of {pods} may have a different outcome")
     if answer.undecided:
-        parts.append(f"{answer.undecided:,} unknown")
+        parts.append(f"{answer.undecided:,} {agree(answer.undecided, 'is')} unknown")
     return (title, ": ", Span(", ".join(parts), "warn"), ".")
 
 
 def _cause(group: UpgradeGroup, changes: dict[str, VersionChange]) -> tuple[Phrase, list[Block]]:
     """The changes, each with its sentence and source."""
     if not group.causes:
-        return (strong("Several changes combined"), "; none of them alone."), []
+        return (strong("Several changes combined"), "; none of them alone changes the outcome."), []
     sentences: list[Phrase] = [
         (strong(changes[each].sentence), Span(f" ({changes[each].source})", "dim")) for each in group.causes
     ]

@@ -167,19 +167,19 @@ def _affinity(detail: AffinityConflict) -> str:
     if detail.rule == "affinity":
         if not detail.topology_value:
             return f"the node has no label {detail.topology_key}, the topology key of the pod's affinity"
-        return f"no pod matching its required affinity ({detail.selector}) in {domain}"
+        return f"no pod matches the pod's required affinity ({detail.selector}) in {domain}"
     holders = join_names(detail.holders)
     if detail.rule == "antiAffinity":
-        return f"its anti-affinity ({detail.selector}) conflicts with {holders} in {domain}"
-    return f"the anti-affinity of {holders} ({detail.selector}) conflicts with it in {domain}"
+        return f"the pod's anti-affinity ({detail.selector}) conflicts with {holders} in {domain}"
+    return f"the anti-affinity of {holders} ({detail.selector}) conflicts with the pod in {domain}"
 
 
 def _spread(detail: SpreadConflict) -> str:
     if not detail.topology_value:
         return f"the node has no label {detail.topology_key}"
     return (
-        f"{detail.topology_key}={detail.topology_value} would have {count(detail.count + detail.self_match, 'pod')}, "
-        f"the minimum is {detail.minimum:,}: skew {detail.skew:,} exceeds maxSkew {detail.max_skew:,}"
+        f"{detail.topology_key}={detail.topology_value} would have {count(detail.count + detail.self_match, 'pod')} "
+        f"and the minimum is {detail.minimum:,}: skew {detail.skew:,} exceeds maxSkew {detail.max_skew:,}"
     )
 
 
@@ -258,7 +258,7 @@ _WORDS = {
     ),
     "TaintToleration": _Words("has an untolerated taint", UntoleratedTaint, _taint),
     "NodeAffinity": _Words(
-        "does not match its node affinity",
+        "does not match the pod's node affinity",
         NodeAffinityMismatch,
         lambda detail: (
             f"{detail.source} {'requires ' if detail.unmet else ''}{'; '.join(detail.unmet) or 'does not match'}"
@@ -272,13 +272,13 @@ _WORDS = {
     "GCEPDLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
     "AzureDiskLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
     "CinderLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
-    "VolumeBinding": _Words("has no volume for its claims", VolumeConflict, _volume),
-    "VolumeZone": _Words("is in the wrong zone for its volumes", VolumeConflict, _volume),
-    "PodTopologySpread": _Words("violates its topology spread constraint", SpreadConflict, _spread),
+    "VolumeBinding": _Words("has no volume for the pod's claims", VolumeConflict, _volume),
+    "VolumeZone": _Words("is in the wrong zone for the pod's volumes", VolumeConflict, _volume),
+    "PodTopologySpread": _Words("violates a topology spread constraint", SpreadConflict, _spread),
     "InterPodAffinity": _Words("violates a pod affinity rule", AffinityConflict, _affinity),
-    "DynamicResources": _Words("lacks devices for its claims", InsufficientDevices, _devices),
+    "DynamicResources": _Words("lacks devices for the pod's claims", InsufficientDevices, _devices),
     "NodeDeclaredFeatures": _Words(
-        "lacks a feature that it needs",
+        "lacks a feature that the pod needs",
         MissingFeatures,
         lambda detail: f"the node does not declare {join_names(detail.features)}",
     ),

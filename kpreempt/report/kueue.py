@@ -83,7 +83,7 @@ def _headline(answer: KueueAnswer) -> Phrase:
     if not answer.placement:
         then = ""
     elif all(each.placed >= each.tried for each in answer.placement):
-        then = ", and its pods land"
+        then = "; its pods land"
     else:
         placed, pods = (sum(getattr(each, field) for each in answer.placement) for field in ("placed", "pods"))
         if pods == 1:
@@ -99,9 +99,8 @@ def _headline(answer: KueueAnswer) -> Phrase:
     targets = f"{count(len(reading.targets), 'Workload')} ({victims})"
     if not reading.admitted_in:
         return (name, " ", Span("preempts", "warn"), f" {targets} and is still not admitted.")
-    they = "it is" if len(reading.targets) == 1 else "they are"
-    gets = "gets quota" if reading.waits_for_checks else "is admitted"
-    return (name, " ", Span("preempts", "warn"), f" {targets} and {gets}{flavors} once {they} gone{then}.")
+    gets = "then gets quota" if reading.waits_for_checks else "is then admitted"
+    return (name, " ", Span("preempts", "warn"), f" {targets} and {gets}{flavors}{then}.")
 
 
 def _with_flavors(names: Iterable[str]) -> str:
@@ -114,7 +113,7 @@ def _with_flavors(names: Iterable[str]) -> str:
 
 def _sections(answer: KueueAnswer) -> list[Section]:
     reading = answer.alone
-    which = "any one of these" if len(answer.changes) > 1 else "this one"
+    which = "any one of these changes" if len(answer.changes) > 1 else "this change"
     changes: list[list[Words]] = []
     for each in answer.changes:
         preempted = join_names([target.workload for target in each.targets], limit=_MAX_LISTED)
@@ -124,7 +123,7 @@ def _sections(answer: KueueAnswer) -> list[Section]:
         Section("WHY", "" if reading.admitted_in else reading.message),
         Section(
             "CHANGE",
-            f"with no other Workload queued, {which} would get it admitted" if answer.changes else "",
+            f"with no other Workload queued, {which} would get the Workload admitted" if answer.changes else "",
             [Listing(changes, noun="change")],
         ),
         *_flavor_sections(reading),
@@ -178,7 +177,7 @@ def _flavor_sections(reading: AdmissionRun) -> list[Section]:
         ),
         Section(
             "TRIED",
-            "flavors in order, when it first reached the head of the queue" if tried else "",
+            "flavors in order, when the Workload first reached the head of the queue" if tried else "",
             [Listing(tried, noun="flavor")],
         ),
     ]
@@ -189,7 +188,7 @@ def _nodes(answer: KueueAnswer) -> Section:
     for each in answer.placement:
         item: list[Words] = [(strong(each.name), f": {each.placed} of {each.tried} pods land")]
         if each.tried < each.pods:
-            item.append(f"{each.pods - each.tried} more were not tried")
+            item.append(f"{each.pods - each.tried} more not tried")
         if each.victims:
             item.append(
                 f"evicting {count(len(each.victims), 'pod')}: {join_names(each.victims, limit=_MAX_LISTED)}",
@@ -243,7 +242,7 @@ def report_pending(pending: PendingWorkloads, _options: RenderOptions) -> Report
     by_outcome = Counter(each.outcome.outcome for each in pending.items)
     outcomes = joined((f"{by_outcome[each]} ", Span(*_OUTCOMES[each])) for each in WorkloadOutcome if by_outcome[each])
     total = strong(count(len(pending.items), "Workload"))
-    lead: Phrase = (total, " without quota: ", *outcomes, f", in {count(pending.cycles, 'cycle')}.")
+    lead: Phrase = (total, " without quota: ", *outcomes, f", after {count(pending.cycles, 'cycle')}.")
     items = [_waiting(each) for each in pending.items]
     return Report(
         lead=lead if items else "No Workload waits for quota.",
@@ -357,7 +356,7 @@ def _with_quota(item: WorkloadAtRisk, options: RenderOptions) -> Iterable[Words]
     if not item.threats:
         yield "no pending Workload would preempt it"
     for loan in item.borrowed:
-        may = f": {join_names(loan.reclaimers, limit=_THREATS)} may reclaim it for a new Workload"
+        may = f", which {join_names(loan.reclaimers, limit=_THREATS)} may reclaim for a new Workload"
         borrows = f"its ClusterQueue borrows {loan.amount} of {loan.flavor_resource}"
         yield f"{borrows}{may if loan.reclaimers else ''}"
 

@@ -24,7 +24,7 @@ PLACE_WORDS: dict[QueueName, tuple[str, Role, str]] = {
 }
 _MOVER_WORDS: dict[MoverKind, str] = {
     MoverKind.POP: "an idle scheduler",
-    MoverKind.MATCHING_POD: "a pod on a node that its affinity matches",
+    MoverKind.MATCHING_POD: "an assigned pod that its affinity matches",
     MoverKind.OWN_UPDATE: "an update to the pod",
     MoverKind.GATES_REMOVED: "the removal of its last gate",
     MoverKind.FLUSH: "the periodic flush",

@@ -79,7 +79,7 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
             f"preempted by the same pod: {join_names(preemption.other_victims, limit=len(preemption.other_victims))}",
         )
     if (found := preemption.reconstruction) is not None:
-        there = " (with the preemptor added: it did not exist yet)" if found.is_preemptor_overlaid else ""
+        there = " (with the preemptor added, because it did not exist yet)" if found.is_preemptor_overlaid else ""
         by = f", by {found.algorithm}" if found.algorithm else ""
         yield "before", (f"in the {format_snapshot(found.taken_at)}{there}{by}: ", *_result_in_words(found))
         yield from _reconstruction(found, lacks_budgets)
@@ -126,7 +126,7 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     if last.evidence == Evidence.CONDITION:
         unread = _unread_events(answer)
         why = (
-            f"; the event would name the preemptor, and events {unread}"
+            f"; the event would name the preemptor, but events {unread}"
             if unread
             else "; the event that names the preemptor has expired (API servers keep events for an hour)"
         )
@@ -138,13 +138,13 @@ def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
     if answer.disruption:
         return ("its DisruptionTarget condition reads ", strong(answer.disruption.rstrip(".")), ".")
     if unread := _unread_events(answer):
-        return (f"no DisruptionTarget condition, and events {unread}.",)
+        return (f"it has no DisruptionTarget condition, and events {unread}.",)
     event = (
-        "no Preempted event"
+        "there is no Preempted event"
         if answer.has_events
         else "no Preempted event was read (a snapshot needs kubectl get events -A)"
     )
-    return (f"{event}, no DisruptionTarget condition. API servers keep events for an hour by default.",)
+    return (f"{event}, and the pod has no DisruptionTarget condition. API servers keep events for an hour by default.",)
 
 
 def _unread_events(answer: PreemptionsOfPod) -> str:
@@ -172,7 +172,7 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     if answer.terminating_until is not None:
         facts.append(f"grace period until {format_time(answer.terminating_until)}")
         if options.now is not None and (over := int((options.now - answer.terminating_until).total_seconds())) > 0:
-            facts[-1] += f", {format_duration(over)} ago"
+            facts[-1] = f"grace period ended at {format_time(answer.terminating_until)}, {format_duration(over)} ago"
     if answer.finalizers:
         facts.append(f"held by finalizer {join_names(answer.finalizers)}")
     return f"victim: {' · '.join(facts)}"
@@ -197,17 +197,17 @@ def _result_in_words(found: Reconstruction) -> Phrase:
     nodes = join_names(found.nodes)
     victims = f"{count(len(found.victims), 'pod')} ({join_names(found.victims, limit=_NAMES)})"
     return {
-        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": the preemptor evicts {victims} on {nodes}"),
+        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f"; the preemptor evicts {victims} on {nodes}"),
         ReconstructionResult.OTHER_VICTIMS: (
             Span("not confirmed", "warn"),
-            f": the preemptor would evict other pods on {nodes}",
+            f"; the preemptor would evict other pods on {nodes}",
         ),
         ReconstructionResult.NO_PREEMPTION: (
             Span("not confirmed", "warn"),
-            f": the preemptor would land on {nodes}"
+            f"; the preemptor would land on {nodes}"
             if found.nodes
-            else ": the preemptor would neither evict pods nor land",
+            else "; the preemptor would neither evict pods nor land",
         ),
-        ReconstructionResult.NO_VICTIM: ("the pod was not on a node in that snapshot",),
+        ReconstructionResult.NO_VICTIM: ("the pod was not on a node",),
         ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither in that snapshot nor in the cluster now",),
     }[found.result]

@@ -24,29 +24,30 @@ _WITHOUT = {
     "PriorityClass": "the priority and preemption policy of pods that name a class are unknown, and so are the "
     "defaults for other pods",
     "Namespace": "affinity terms with a namespaceSelector select nothing",
-    "PersistentVolumeClaim": "whether the claims of pods exist and are bound is unknown",
+    "PersistentVolumeClaim": "it is unknown whether the claims of pods exist and are bound",
     "PersistentVolume": "the nodes that can access a bound volume are unknown",
-    "StorageClass": "when and where claims are bound is unknown",
+    "StorageClass": "it is unknown when and where claims are bound",
     "CSINode": "the volume limits of nodes are unknown",
-    "CSIDriver": "whether drivers report storage capacity is unknown",
+    "CSIDriver": "it is unknown whether drivers report storage capacity",
     "CSIStorageCapacity": "the storage capacity for new volumes is unknown",
     "VolumeAttachment": "volumes that are still attached are not counted against node limits",
     "RuntimeClass": "the overhead and node selector of runtime classes are ignored",
     "LimitRange": "default requests of containers are ignored, and pods may be rejected",
     "ResourceQuota": "pods that a quota would reject are assumed to be created",
-    "Service": "default spreading by Services is ignored, and Services that lose their pods are unknown",
-    "ReplicationController": "default spreading by ReplicationControllers is ignored, and the expected pods of budgets "
-    "may be wrong",
-    "ReplicaSet": "default spreading by ReplicaSets is ignored, and the expected pods of budgets may be wrong",
-    "StatefulSet": "default spreading by StatefulSets is ignored, and the expected pods of budgets may be wrong",
-    "Deployment": "the expected pods of budgets may be wrong, and the previous state of changed objects is unknown",
-    "DaemonSet": "DaemonSet pods are only identified by their owner references",
-    "Job": "Job pods are only identified by their owner references",
-    "CronJob": "the CronJobs of the change are assumed to be new",
+    "Service": "default spreading by Services is ignored, and Services that lose all their pods are not reported",
+    "ReplicationController": "default spreading by ReplicationControllers is ignored, and the expected pod counts of "
+    "budgets may be wrong",
+    "ReplicaSet": "default spreading by ReplicaSets is ignored, and the expected pod counts of budgets may be wrong",
+    "StatefulSet": "default spreading by StatefulSets is ignored, and the expected pod counts of budgets may be wrong",
+    "Deployment": "the expected pod counts of budgets may be wrong, and the previous state of changed objects is "
+    "unknown",
+    "DaemonSet": "DaemonSet pods are identified only by their owner references",
+    "Job": "Job pods are identified only by their owner references",
+    "CronJob": "CronJobs in the change are assumed to be new",
     "HorizontalPodAutoscaler": "autoscaled workloads and their sizes are unknown",
-    "MutatingWebhookConfiguration": "whether pods are mutated when they are created is unknown",
-    "MutatingAdmissionPolicy": "whether pods are mutated when they are created is unknown",
-    "ResourceClaim": "whether devices are allocated to pods with resource claims is unknown",
+    "MutatingWebhookConfiguration": "it is unknown whether pods are mutated when they are created",
+    "MutatingAdmissionPolicy": "it is unknown whether pods are mutated when they are created",
+    "ResourceClaim": "it is unknown whether devices are allocated to pods with resource claims",
     "ResourceSlice": "the devices of nodes are unknown",
     "ResourceClaimTemplate": "the resource claims created for pods are unknown",
     "DeviceTaintRule": "devices are assumed to have no taints from rules",
@@ -159,8 +160,8 @@ def missing(cluster: ClusterSnapshot, kind: str, what: str) -> str:
     """A text saying that an object (``what``: ``pod "a"``) does not exist, or that its kind was not read."""
     unread = cluster.unread.get(kind)
     if unread is None:
-        return f"there is no {what}"
-    return f"whether there is a {what.removesuffix(' in the cluster')} is unknown: {kind}s {why_unread(unread)}"
+        return f"{what} not found"
+    return f"it is unknown whether {what} exists: {kind}s {why_unread(unread)}"
 
 
 def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:

@@ -88,7 +88,7 @@ def test_a_pod_that_was_not_evicted(situation: Situation) -> None:
     ran = kubectl_kpreempt(situation.plane.kubeconfig, "who-evicted", "web-9", "-n", SHOP)
     assert (ran.code, ran.out) == (3, "")
     assert ran.message == (
-        f'there is no pod "web-9" in namespace "{SHOP}", and no event shows that it was preempted: '
+        f'pod "web-9" in namespace "{SHOP}" not found, and no event shows that it was preempted: '
         "API servers keep events for an hour by default"
     )
 

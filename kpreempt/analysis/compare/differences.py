@@ -164,8 +164,8 @@ def _choice(base: Verdict, other: Verdict) -> Iterator[Difference]:
             yield Difference(
                 step=Step.CHOICE,
                 subject=criterion,
-                base=f"leaves {_names(mine.survivors)}",
-                other=f"leaves {_names(yours.survivors)}",
+                base=f"keeps {_names(mine.survivors)}",
+                other=f"keeps {_names(yours.survivors)}",
                 base_reason=_values(mine),
                 other_reason=_values(yours),
             )

@@ -201,7 +201,5 @@ def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, sou
         if each.metadata.name == class_name if class_name else each.global_default:
             return each.value
     if class_name:
-        raise InputError(
-            missing(cluster, "PriorityClass", f"PriorityClass {class_name!r} in the cluster"), source=source
-        )
+        raise InputError(missing(cluster, "PriorityClass", f"PriorityClass {class_name!r}"), source=source)
     return 0

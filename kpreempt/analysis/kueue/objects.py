@@ -250,7 +250,8 @@ def assumed_of_outcomes(outcomes: Outcomes) -> list[Assumption]:
 def assumed_of_memory() -> Assumption:
     """The assumption that the manager has just started."""
     message = (
-        "assuming that the manager has just started: flavors tried, preemptions and inadmissible heads are unknown"
+        "the manager is assumed to have just started; flavors already tried, preemptions in progress and inadmissible"
+        " Workloads are unknown"
     )
     return Assumption("Kueue", "memory", message, AssumptionKind.INFORMATIONAL)
 

@@ -46,7 +46,7 @@ MAX_CYCLES = 200
 # A cycle has one head per ClusterQueue.
 MAX_HEADS = 2_000
 
-_NEVER_HEAD = "it never reaches the head: others are ahead of it, or one with the same requests did not fit"
+_NEVER_HEAD = "it never reaches the head: other Workloads are ahead of it, or one with the same requests did not fit"
 
 Cycles = list[dict[str, Any]]
 

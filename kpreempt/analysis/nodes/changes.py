@@ -207,7 +207,7 @@ def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, requested: NumberedN
     pool = next((each for each in cluster.node_pools if each.metadata.name == requested.name), None)
     if pool is None:
         near = difflib.get_close_matches(requested.name, [each.metadata.name for each in cluster.node_pools], n=3)
-        problem = missing(cluster, _KIND, f'{_KIND} "{requested.name}" in the cluster')
+        problem = missing(cluster, _KIND, f'{_KIND} "{requested.name}"')
         raise NotFoundError(problem, hint=", ".join(near))
     subject = f"{_KIND} {requested.name}"
     added, message = _create(cluster, copier, pool, requested)
@@ -411,4 +411,4 @@ def _not_found(cluster: ClusterSnapshot, kind: str, name: str, names: Iterable[s
         # The part before the slash may be a misspelled kind instead of a namespace.
         near = [f"{_KINDS[each]}/{rest}" for each in difflib.get_close_matches(first.lower(), _KINDS, n=1)]
     read = {"node": "Node", "pod": "Pod"}.get(kind, kind)
-    return NotFoundError(missing(cluster, read, f'{kind} "{name}" in the cluster'), hint=", ".join(near))
+    return NotFoundError(missing(cluster, read, f'{kind} "{name}"'), hint=", ".join(near))

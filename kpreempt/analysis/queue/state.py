@@ -199,7 +199,9 @@ def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequ
         for pod in attempted
     ):
         yield Assumption(
-            subject, "time", "no event shows when some pods were last tried: the attempt may be later than shown"
+            subject,
+            "time",
+            "no event shows when some pods were last tried: the attempts may have been later than shown",
         )
 
 

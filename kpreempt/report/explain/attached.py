@@ -23,7 +23,7 @@ _GROUPS_SHOWN = 5
 _FITS = {
     VolumeFit.EVERY_ORDER: "the claims fit in every order, but the score differs",
     VolumeFit.SOME_ORDERS: "the claims fit in some orders but not in others",
-    VolumeFit.NO_ORDER: "the claims fit in no order, but the reason differs",
+    VolumeFit.NO_ORDER: "the claims don't fit in any order, but the reason differs",
     VolumeFit.UNKNOWN: "there are too many orders to check whether the claims fit",
 }
 _NOUNS = {"preempt": "candidate"}
@@ -100,7 +100,7 @@ def extenders_section(verdict: Verdict) -> Section:
 def describe_call(call: ExtenderCall) -> Phrase:
     """The extender, the verb, and the effect of the call."""
     sent = count(call.nodes_sent, _NOUNS.get(call.verb, "node"))
-    without = " without its victims" if call.without_victims else ""
+    without = " without the victims" if call.without_victims else ""
     start: Phrase = (strong(call.extender), f" {call.verb}, {sent}{without}: ")
     if call.error:
         end = " (ignored)" if call.ignored else ""

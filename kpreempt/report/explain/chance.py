@@ -46,7 +46,7 @@ def chance_of_preemption(verdict: Verdict) -> str:
     others = [each for each in odds.outcomes if each is not own]
     this = "this node" if len(verdict.nominated_nodes) == 1 else "one of these nodes"
     share = percent(own.probability) if own else "less than 1%"
-    rest = ", another node otherwise" if len(others) > 1 else ""
+    rest = ", and another node otherwise" if len(others) > 1 else ""
     return (
         f"The scheduler tries only some of the nodes, {_by_chance(odds.order)}: it picks {this} "
         f"{share} of the time, {_one_of(others[0])} {percent(others[0].probability)}{rest}."
@@ -59,10 +59,10 @@ def chance_of_landing(verdict: Verdict) -> str:
     if sampling is None:
         return ""
     is_list = sampling.order is SearchOrder.LIST
-    start = "starting where its last search ended" if is_list else _by_chance(sampling.order)
+    start = "starts its search where the last one ended" if is_list else "searches the nodes in random order"
     return (
-        f"The scheduler stops searching once {count(sampling.nodes_to_find, 'node')} "
-        f"{agree(sampling.nodes_to_find, 'fits')}, {start}, so it may pick another node."
+        f"The scheduler {start} and stops once {count(sampling.nodes_to_find, 'node')} "
+        f"{agree(sampling.nodes_to_find, 'fits')}, so it may pick another node."
     )
 
 
@@ -78,7 +78,7 @@ def chance_of_volumes(verdict: Verdict) -> str:
         return "But tied volumes are bound in random order, and not every order was tried."
     others = "; not every order was tried" if not choices.complete else ""
     return (
-        "But this holds for only one order of tied volumes, and the order is random: in another, the pod would"
+        "But this holds for only one order of tied volumes, and the order is random: in another order, the pod would"
         f" {join_names(ends, limit=_ENDS_SHOWN).replace(' and ', ' or ')}{others}."
     )
 
@@ -100,13 +100,14 @@ def odds_blocks(odds: Odds) -> list[Block]:
     stop = f"stops at {count(odds.num_candidates, 'candidate')}"
     order = "starts at a random node" if odds.order is SearchOrder.LIST else "visits the nodes in random order"
     items = [[(strong(_one_of(each)), f"  wins {percent(each.probability)} of the time")] for each in odds.outcomes]
-    workers = f"{odds.parallelism:,} at a time"
+    workers = count(odds.parallelism, "worker")
     if odds.order is SearchOrder.LIST:
         doubts = "computed as if nodes were tried one at a time"
-        parallel = f"the real search tries {workers}, each {odds.chunk_size:,} in a row, so others may win too"
+        chunk = count(odds.chunk_size, "node")
+        parallel = f"the real search has {workers} that each try {chunk} in a row, so other nodes may win too"
     else:
         doubts = "computed as if every order were equally likely"
-        parallel = f"{workers} are tried, so slower nodes win less often"
+        parallel = f"the scheduler tries {odds.parallelism:,} at a time, so slower nodes win less often"
     if odds.order is SearchOrder.SMALL_MAP:
         doubts += ", which may be off by several points for so few nodes"
     if odds.parallelism > 1:
@@ -144,8 +145,8 @@ def _one_of(outcome: OddsOutcome) -> str:
 
 
 WHY = (
-    "Among pods with the same priority and start time, the order in the scheduler's cache decides. It cannot be seen "
-    "from outside; most likely the pod that was updated last goes first."
+    "Among pods with the same priority and start time, the order in the scheduler's cache decides. It is not visible "
+    "from outside; most likely, the pod that was updated last comes first."
 )
 
 
@@ -165,7 +166,7 @@ def order_in_a_sentence(verdict: Verdict) -> str:
                 return f"The victim is {names}: they are tied, and the order in the scheduler's cache decides."
             return f"The victims include {_tied(choices[0])}; the order in the scheduler's cache decides."
         tied = count(sum(len(each.pods) for each in choices), "tied pod")
-        return f"Which of {tied} it evicts depends on the order in the scheduler's cache."
+        return f"Which of the {tied} it evicts depends on the order in the scheduler's cache."
     parts = []
     others = [node for node in nodes if node not in verdict.nominated_nodes]
     if others:

@@ -36,7 +36,7 @@ _WORDS = {
     ChangeKind.POD_ANTI_AFFINITY: "drop the required anti-affinity to {subject}",
     ChangeKind.SPREAD: "drop the topology spread constraint {subject}",
     ChangeKind.HOST_PORT: "drop the host port {subject}",
-    ChangeKind.PREEMPTION_POLICY: "let it preempt others (preemptionPolicy {subject})",
+    ChangeKind.PREEMPTION_POLICY: "let it preempt other pods (preemptionPolicy {subject})",
     ChangeKind.UNCORDON: "uncordon {subject}",
     ChangeKind.WITHOUT_POD: "remove pod {subject}",
     ChangeKind.CORDON: "cordon {subject}",
@@ -82,13 +82,18 @@ def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
         untried = f"; {more.untried:,} not tried" if more.untried else ""
         kinds = count(more.num_kinds - more.untried, "kind")
         return (f"adding 1 node like those in the cluster would not help ({kinds} tried{untried})",)
-    nodes = join_names(more.nodes, limit=_NODES_SHOWN)
-    destination = "there" if more.nodes == [more.node] else f"on {nodes if len(more.nodes) == 1 else f'one of {nodes}'}"
+    destination = "there" if more.nodes == [more.node] else f"on {_any_of(more.nodes)}"
     like = more.kinds[0].like
     if widest and len(like) > widest:
         like = f"{like[: widest // 2]}…{like[1 - widest // 2 :]}"
     kind = (strong(f"1 more node like {like}"), f" ({amounts_of(more.kinds[0])}): ")
     return (*kind, Span("lands", "good"), f" {destination}")
+
+
+def _any_of(nodes: Sequence[str]) -> str:
+    """The nodes that the scheduler picks from: ``a``, ``a or b``, ``one of a, b, c and 4 more``."""
+    names = join_names(nodes, limit=_NODES_SHOWN)
+    return names.replace(" and ", " or ") if len(nodes) <= _NODES_SHOWN else f"one of {names}"
 
 
 def amounts_of(kind: NodeKind) -> str:
@@ -120,8 +125,7 @@ def proposals_section(
     brief: list[list[Words]] = []
     for proposal in proposals:
         # The pod's outcome with the changes.
-        names = join_names(proposal.nodes, limit=_NODES_SHOWN)
-        nodes = names if len(proposal.nodes) == 1 else f"one of {names}"
+        nodes = _any_of(proposal.nodes)
         if proposal.outcome == Outcome.LANDS:
             brings: Phrase = (Span("lands", "good"), f" on {nodes}; nothing is evicted")
         else:
@@ -133,7 +137,7 @@ def proposals_section(
                 brings = (Span("preempts", "warn"), f" {victims} on {nodes}; ", broken)
             else:
                 example = proposal.node if proposal.node in proposal.nodes else "".join(proposal.nodes[:1])
-                brings = (Span("preempts", "warn"), f" pods on {nodes}; on {example} {victims}, ", broken)
+                brings = (Span("preempts", "warn"), f" pods on {nodes} (on {example}: {victims}); ", broken)
         line = (*describe_changes(proposal.changes), ": ", *brings)
         tried = join_options(proposal.options)
         items.append([line, Span(tried, "code")])

@@ -97,7 +97,7 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             "3 DRY RUN",
             tried,
             blocks if tried else [],
-            heading="The dry run of preemption",
+            heading="Preemption dry run",
             is_reasoning=True,
             priority=_DRY_RUN,
             short=Section("DRY RUN", nearest),
@@ -394,10 +394,10 @@ def _dry_run(node_report: NodeReport, verdict: Verdict, options: RenderOptions) 
     tried = verdict.dry_run.get(node_report.node)
     if candidate is not None:
         section = candidate_section(candidate, verdict, options)
-        lead: Words = ("the dry run on it: ", *phrase_of(section.lead))
+        lead: Words = (f"on {node_report.node}: ", *phrase_of(section.lead))
         blocks: Sequence[Block | Section] = section.blocks
     else:
-        lead, blocks = f"the dry run on it: {describe_shortage(tried)}" if tried is not None else "", []
+        lead, blocks = f"on {node_report.node}: {describe_shortage(tried)}" if tried is not None else "", []
     short = Section("DRY RUN")
     if node_report.node in verdict.nominated_nodes[:1]:
         short = screened_victims(verdict)

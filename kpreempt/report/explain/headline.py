@@ -211,7 +211,7 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
             Span(" is unschedulable now", "bad"),
             ": ",
             *_rejections(verdict, kinds),
-            "; it can't preempt: ",
+            "; the pod can't preempt: ",
             reason.removeprefix("not eligible due to ").rstrip("."),
             ".",
         )
@@ -245,8 +245,18 @@ def _rejections(verdict: Verdict, kinds: int) -> Phrase:
     if rest := sum(number for _, number in ranked[kinds:]):
         clauses.append(f"{rest:,} more {agree(rest, 'rejects')} it")
     if len(ranked) == 1:
-        return (f"{name_all(total)} {in_plural(ranked[0][0])}",)
+        return (_all_rejected(total, ranked[0][0]),)
     return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
+
+
+def _all_rejected(total: int, clause: str) -> str:
+    """``all 3 nodes are cordoned``; ``none of the 3 nodes matches ...`` for ``does not match ...``."""
+    none = "neither node" if total == 2 else f"none of the {total:,} nodes"
+    if clause.startswith("does not match "):
+        return f"{none} matches {clause.removeprefix('does not match ')}"
+    if clause.startswith("is not "):
+        return f"{none} is {clause.removeprefix('is not ')}"
+    return f"{name_all(total)} {in_plural(clause)}"
 
 
 def in_plural(clause: str) -> str:

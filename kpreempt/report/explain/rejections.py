@@ -106,8 +106,8 @@ def describe_fitting(verdict: Verdict) -> Phrase:
     if verdict.pre_filter is not None:
         return (Span("the pod is rejected before any node is checked", "bad"),)
     if not fitting:
-        none = {1: "the only node doesn't fit", 2: "neither of 2 nodes fits"}
-        return (Span(none.get(total, f"none of {total:,} nodes fits"), "bad"),)
+        none = {1: "the only node doesn't fit", 2: "neither node fits"}
+        return (Span(none.get(total, f"none of the {total:,} nodes fits"), "bad"),)
     if fitting == total:
         return (Span("the only node fits" if total == 1 else f"{name_all(total)} fit", "good"),)
     return (Span(f"{fitting:,} of {total:,} nodes {agree(fitting, 'fits')}", "good"),)

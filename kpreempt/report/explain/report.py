@@ -268,7 +268,7 @@ def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:
     writes = Listing([[line] for line in every], noun="write", is_numbered=True)
     return [
         Section(
-            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler does then", is_inline=True
+            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler does next", is_inline=True
         ),
         Section("WRITES", blocks=[writes], heading="Every write", only="page"),
     ]

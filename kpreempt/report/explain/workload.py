@@ -51,8 +51,8 @@ def replica_sections(workload: Workload) -> list[Section]:
     )
     definition = Sentence(
         Span(
-            f"{running}replicas are scheduled in sequence, assuming that victims are gone before the next replica and"
-            f" are not replaced; other pending pods are not tried{chance}",
+            f"{running}replicas are scheduled in sequence, assuming that victims are gone before the next replica is"
+            f" tried and are not replaced; other pending pods are not tried{chance}",
             "dim",
         )
     )
@@ -89,7 +89,7 @@ def capacity_section(capacity: Capacity) -> Section:
         caption="More pods by node",
         shown=_ROWS_SHOWN,
     )
-    by_choice = "always taking the first of tied nodes; other choices may give a different number"
+    by_choice = "assumes that the first of tied nodes is always taken; other choices may give a different number"
     blocks: list[Block] = [
         rows,
         Sentence(f"stopped counting at {capacity.limit:,} pods; more may fit" if capacity.is_bounded else ""),
@@ -127,7 +127,7 @@ def headline_of(workload: Workload) -> Phrase:
         if min(numbers) != max(numbers):
             ranges.append(f"{min(numbers):,} to {max(numbers):,} {words}")
     if ranges:
-        lines.append(Span(f"If ties are broken otherwise: {', '.join(ranges)}, possibly more or fewer.", "warn"))
+        lines.append(Span(f"If ties are broken differently: {', '.join(ranges)}, possibly more or fewer.", "warn"))
     return joined(lines, " ")
 
 
@@ -167,7 +167,12 @@ def _outcomes(workload: Workload) -> Phrase:
         number = {1: "1", 2: "both"}.get(workload.replicas, f"all {workload.replicas:,}")
         first = (f"{number} {noun} ", *first)
     elif workload.replicas:
-        first = (f"none of {workload.replicas:,} {noun} lands immediately, ", *first)
+        none = {
+            1: f"1 {noun} does not land",
+            2: f"neither {'additional ' if which == 'more ' else which}replica lands",
+        }
+        start = none.get(workload.replicas, f"none of the {workload.replicas:,} {noun} lands")
+        first = (f"{start} immediately, ", *first)
     return (*joined([first, *others]), ".")
 
 

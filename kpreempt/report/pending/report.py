@@ -163,6 +163,14 @@ def _label(group: PendingGroup) -> tuple[str, Role]:
     return words.upper(), style
 
 
+def _with_cause(words: str, cause: str) -> str:
+    """``3 pods unschedulable now (Insufficient cpu); preemption doesn't help``."""
+    first, semicolon, rest = words.partition("; ")
+    if not cause:
+        return words
+    return f"{first} ({cause}); {rest}" if semicolon else f"{words}: {cause}"
+
+
 def _group(
     group: PendingGroup,
     number: int,
@@ -183,7 +191,7 @@ def _group(
     cause = group.cause if len(group.cause) <= _CAUSE_LENGTH else f"{group.cause[: _CAUSE_LENGTH - 1]}…"
     return Section(
         label,
-        f"{words.format(count(len(items), 'pod'))}{f': {group.cause}' if group.cause else ''}",
+        _with_cause(words.format(count(len(items), "pod")), group.cause),
         [Cards(_alike(items), partial(_card, pending=pending, options=options), noun="pod kind", is_main=True)],
         heading=f"{label.capitalize()}{f': {cause}' if cause and labels[label] > 1 else ''}",
         anchor=f"outcome-{number}",

@@ -185,7 +185,10 @@ def unknown_in_words(pending: PendingPods) -> str:
         for item in pending.items
     )
     if unsure:
-        notes.append(f"Last attempt of {count(unsure, 'pod')} unknown; order within a priority may vary.")
+        notes.append(
+            f"It is unknown when {count(unsure, 'pod')} {agree(unsure, 'was')} last tried;"
+            f" {agree(unsure, 'its')} order may vary."
+        )
     outside = pending.in_queue - sum(item.position is not None for item in pending.items)
     if outside:
         notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'is')} not shown.")
@@ -322,7 +325,7 @@ def nothing_pending(pending: PendingPods) -> str:
         rest = f"{count(unmatched, 'other pod')} {agree(unmatched, 'is')} pending"
         text = f"No pending pod{scope} matches the selector; {rest}."
     elif namespace and pending.has_namespace is None:
-        text = f"No pod is pending{scope}, and nothing in the input is in it: the namespace may not exist."
+        text = f"No pod is pending{scope}. The input has no objects in this namespace, which may not exist."
     if not namespace or not others:
         return text
     number = sum(others.values())
@@ -409,12 +412,12 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
         )
     if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
         number = sum(each.count for each in more.nodes)
-        return (strong(f"{number:,} nodes of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
+        return (strong(f"{number:,} nodes of {len(more.nodes):,} kinds"), f" would be enough for {_pods(more)} (-v).")
     # ``2 more nodes like node-a and 1 like gpu-1``.
     first, *others = more.nodes
     words = [f"{first.count:,} more {'node' if first.count == 1 else 'nodes'} like {first.kind.like}"]
     words += [f"{each.count:,} like {each.kind.like}" for each in others]
-    return (strong(join_names(words, limit=_KINDS_SHOWN)), f" would place {_pods(more)}.")
+    return (strong(join_names(words, limit=_KINDS_SHOWN)), f" would be enough for {_pods(more)}.")
 
 
 def _pods(more: MoreNodes) -> str:

@@ -40,7 +40,8 @@ EVICTING = (Purpose.PREEMPT_BETWEEN_JOBS, Purpose.PREEMPT_WITHIN_JOB, Purpose.RE
 _VETOES = {
     "overcommit": (
         "resource in cluster is overused",
-        "the minResources of Inqueue jobs would exceed the idle resources times the overcommit factor",
+        "with this job, the minResources of Inqueue jobs would exceed the allocatable resources times the overcommit"
+        " factor, minus the resources in use",
     ),
     "proportion": ("queue resource quota insufficient", "its queue would exceed its capability"),
 }
@@ -114,7 +115,7 @@ def _votes_once(
     if pattern in printed and not options.verbose:
         named = tasks_in_words(node.candidates, home=attempt.job)
         noun = "candidate" if len(node.candidates) == 1 else "candidates"
-        return [Node(Span(f"{noun}: {named}; same answers from the plugins", "dim"))]
+        return [Node(Span(f"{noun}: {named}; same plugin results", "dim"))]
     if node.votes:
         printed.add(pattern)
     return votes_on(node, home=attempt.job, options=options)
@@ -181,7 +182,7 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
         ties = sum(len(attempt.tied) > 1 for attempt in group)
         random = f" ({ties:,} of them at random)" if ties else ""
         return [(f"{tasks}: ", words, _nodes_in_words(nodes, options), Span(random, "dim"))]
-    once = " once it is free" if is_promised else ""
+    once = " once resources are free" if is_promised else ""
     return [
         (
             f"{tasks_in_words(tasks, home=group[0].job, limit=_limit(options))}: ",
@@ -209,7 +210,7 @@ def votes_on(tried: NodeAttempt, *, home: str, options: RenderOptions) -> list[N
         else:
             answers.append((vote.tier, phrase, [vote.plugin]))
     for tier, phrase, plugins in answers:
-        subject = f"{join_names(plugins, limit=len(plugins))} {agree(len(plugins), 'names')} "
+        subject = f"{join_names(plugins, limit=len(plugins))} {agree(len(plugins), 'selects')} "
         lines.append(Node((Span(f"tier {tier}: ", "dim"), subject, *phrase)))
     # Votes of one tier that end with the final list need no explanation.
     emptied = any(vote.effect == VoteEffect.EMPTIED for vote in tried.votes)
@@ -229,42 +230,42 @@ def _outcome_in_words(tried: NodeAttempt, home: str, purpose: Purpose, options: 
         suffix = " even without them" if tried.victims else ""
         return (Span(result, "warn"), f": lacks {missing}{suffix}")
     if tried.outcome == NodeOutcome.STILL_OVERUSED:
-        action = f"evicts {evicted}" if tried.evicted else "evicts no task"
-        return (Span(action, "bad"), " but pipelines none: the queue is still overused")
+        action: Phrase = (Span(f"evicts {evicted}", "bad"), ", but ") if tried.evicted else ()
+        return (*action, Span("is not pipelined", "bad"), ": the queue is still overused")
     if tried.outcome == NodeOutcome.WASTED:
         why = f": still lacks {missing}" if tried.missing else ": it still does not fit"
         if purpose == Purpose.RECLAIM:
-            why = f": reclaim only counts the resources of its victims and lacks {missing}"
-        return (Span(f"evicts {evicted}", "bad"), " but pipelines none", why)
+            why = f": reclaim counts only the resources of the victims and still lacks {missing}"
+        return (Span(f"evicts {evicted}", "bad"), ", but is not pipelined", why)
     verb = "is allocated" if tried.outcome == NodeOutcome.ALLOCATED else "is pipelined"
     if not tried.evicted:
         return (Span(verb, "good"), " without evictions")
-    return (Span(f"evicts {evicted}", "bad"), f", and {verb}")
+    return (Span(f"evicts {evicted}", "bad"), f" and {verb}")
 
 
 def _vote(vote: Vote, tried: NodeAttempt, home: str, options: RenderOptions) -> Phrase:
     """The plugin's answer about the candidates, and what remains of the list."""
     words: str | Span = tasks_in_words(vote.victims, home=home, limit=_limit(options))
     if vote.effect == VoteEffect.EMPTIED:
-        words = Span("none", "bad")
+        words = Span("no victims", "bad")
     elif len(vote.victims) == len(tried.candidates):
         words = "all" if len(tried.candidates) > 1 else "it"
     reasons = by_text({rejection.task: rejection.reason for rejection in vote.rejected})
     shown = list(reasons.items()) if options.verbose else list(reasons.items())[:_REASONS_SHOWN]
     parts = []
     for reason, tasks in shown:
-        is_all = len(tasks) == len(tried.candidates)
-        named = "" if is_all else f"not {tasks_in_words(tasks, home=home, limit=_limit(options))}: "
-        parts.append(f"{named}{reason}")
+        named = tasks_in_words(tasks, home=home, limit=_limit(options))
+        if len(tasks) == len(tried.candidates):
+            parts.append(reason)
+        else:
+            parts.append(f"{reason} ({named})" if vote.effect == VoteEffect.EMPTIED else f"not {named}: {reason}")
     others = len(reasons) - len(shown)
     rest = f"; and {count(others, 'more reason')} (-v)" if others else ""
-    why = f"{':' if vote.effect == VoteEffect.EMPTIED else ';'} {'; '.join(parts)}{rest}"
+    why = f"{':' if vote.effect == VoteEffect.EMPTIED else ', but'} {'; '.join(parts)}{rest}"
     remaining = ""
     if vote.effect == VoteEffect.INTERSECTED and vote.remaining != vote.victims:
-        both = (
-            f"on both lists: {tasks_in_words(vote.remaining, home=home)}" if vote.remaining else "none is on both lists"
-        )
-        remaining = f"; {both}"
+        left = tasks_in_words(vote.remaining, home=home) if vote.remaining else "none"
+        remaining = f"; victims left: {left}"
     return (words, Span(why if parts else "", "dim"), remaining)
 
 
@@ -273,17 +274,18 @@ def _combined(tried: NodeAttempt, home: str, options: RenderOptions) -> Phrase:
     if not tried.votes:
         return (Span("no plugin selects victims", "dim"),)
     if all(vote.effect == VoteEffect.EMPTIED for vote in tried.votes):
-        return ("→ ", Span("no tier names a victim" if len(tried.votes) > 1 else "no victims", "warn"))
+        return ("→ ", Span("no tier selects victims" if len(tried.votes) > 1 else "no victims", "warn"))
     sentences = []
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
         before = tried.votes[: tried.votes.index(vote)]
-        cleared = ", clears the list" if before and before[-1].tier == vote.tier and before[-1].remaining else ""
-        sentences.append(f"{vote.plugin} names none{cleared} and ends tier {vote.tier}")
+        clears = bool(before) and before[-1].tier == vote.tier and bool(before[-1].remaining)
+        ends = f"clears the list and ends tier {vote.tier}" if clears else f"ends tier {vote.tier} without victims"
+        sentences.append(f"{vote.plugin} {ends}")
     decided = tried.deciding_tier
     if decided:
         victims = tasks_in_words(tried.victims, home=home, limit=_limit(options))
-        sentences.append(f"tier {decided} decides{' alone' if emptied else ''}: {victims}")
+        sentences.append(f"tier {decided}{' alone' if emptied else ''} decides: {victims}")
     elif any(vote.effect == VoteEffect.INTERSECTED and vote.victims and not vote.remaining for vote in tried.votes):
         sentences.append("once emptied, the list stays empty: no victims")
     else:

@@ -95,7 +95,7 @@ def report(answers: Sequence[GangAnswer], options: RenderOptions) -> Report:
 def _facts(answer: GangAnswer) -> list[str]:
     kind, _, name = answer.origin.partition(" ")
     origin = f"a {kind}" if name == answer.job else f"from {answer.origin}" if answer.origin else ""
-    needs = f"needs {count(answer.min_available, 'task')} simultaneously"
+    needs = f"needs {count(answer.min_available, 'task')}{' at the same time' if answer.min_available > 1 else ''}"
     summary = " · ".join(part for part in (f"queue {answer.queue}", needs, origin) if part)
     return [summary, *([facts(answer.sessions[-1])] if answer.sessions else [])]
 
@@ -158,14 +158,16 @@ def _headline(answer: GangAnswer) -> Phrase:
         return (job, " would be ", Span("pipelined", "warn"), f" with {_part(promised, total)}; {effect}.")
     evicts = f", although {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
     unschedulable = Span("unschedulable", "bad")
-    return (job, " would be enqueued, but ", unschedulable, f": too few of its tasks fit{evicts}{why}.")
+    return (job, " would be enqueued but is ", unschedulable, f": too few of its tasks fit{evicts}{why}.")
 
 
 def _part(number: int, total: int) -> str:
     """The number of its tasks, in words."""
     if total == 1:
         return "its only task"
-    return f"all {total:,} tasks" if number == total else f"{number:,} of {total:,} tasks"
+    if number == total:
+        return "both tasks" if total == 2 else f"all {total:,} tasks"
+    return f"{number:,} of {total:,} tasks"
 
 
 def _tasks(answer: GangAnswer, options: RenderOptions) -> Section:
@@ -241,8 +243,8 @@ def _afterwards(answer: GangAnswer) -> Words:
     if answer.bound_in_next_session:
         return (when, Span(f"binds {count(answer.bound_in_next_session, 'task')}", "good"), " of this job")
     others = dict.fromkeys(bind.task for action in answer.next_session.actions for bind in action.binds)
-    effect = f" and binds others: {tasks_in_words(others)}" if others else ""
-    return (when, Span("binds none of its tasks", "bad"), f"{effect}. A task is pipelined for one session only.")
+    effect = f", but binds {tasks_in_words(others)}" if others else ""
+    return (when, Span("binds none of this job's tasks", "bad"), f"{effect}. A task is pipelined for one session only.")
 
 
 def _session(answer: GangAnswer, session: SessionVerdict, number: int, options: RenderOptions) -> list[Section]:

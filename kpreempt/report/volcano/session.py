@@ -116,7 +116,7 @@ def _headline(session: SessionVerdict) -> Phrase:
     """What the session did, in a sentence or two."""
     actions = _actions(session)
     if (panic := session.panic) is not None:
-        before = f" Before that it {join_names(actions, limit=len(actions))}." if actions else ""
+        before = f" Before that, it {join_names(actions, limit=len(actions))}." if actions else ""
         place = "when it opens a session" if session.opening is None else "when it closes the session"
         if panic.action:
             place = f"in {panic.action}{f', at {panic.subject}' if panic.subject else ''}"
@@ -171,15 +171,16 @@ def panic_section(session: SessionVerdict) -> Section:
     lines = []
     subtraction = subtraction_in_words(panic.message)
     if subtraction:
-        lines.append(f"It would subtract {subtraction}; Volcano panics if the result would be negative.")
+        lines.append(f"The session would subtract {subtraction}; Volcano panics if the result is negative.")
     if subtraction and session.opening is None:
         lines.append(
-            "Pods on nodes request more than is allocatable, or queues are guaranteed more than the cluster has."
+            "The pods on a node request more than its allocatable resources, or queues are guaranteed more than the"
+            " cluster has."
         )
     elif " -" in subtraction and panic.on.startswith("node "):
-        lines.append(f"Pods on {panic.on} request more than is allocatable.")
+        lines.append(f"The pods on {panic.on} request more than its allocatable resources.")
     elif panic.on:
-        lines.append(f"The panic is about {panic.on}.")
+        lines.append(f"The panic concerns {panic.on}.")
     lines.append(
         "Every later session also panics until the cause is fixed; until then, Volcano schedules and evicts nothing."
     )
@@ -205,7 +206,7 @@ def _queues(session: SessionVerdict, options: RenderOptions) -> Section:
     before = session.opening.queues
     after = session.actions[-1].queues if session.actions else before
     if not before:
-        words = "no shares: the proportion plugin is not configured" if session.opening.jobs else "none with jobs"
+        words = "no shares: the proportion plugin is not configured" if session.opening.jobs else "no queue has jobs"
         return Section("QUEUES", words)
     names = _changed_first(before, after)
     shown = names if options.verbose else names[:_QUEUES_SHOWN]
@@ -284,7 +285,7 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
         f"{len(before):,}{', before → after' if items else ''}",
         [
             Listing(items, noun="job", shown=_JOBS_SHOWN),
-            Sentence(Span(f"{count(unchanged, 'job')} with all tasks, unchanged" if unchanged else "", "dim")),
+            Sentence(Span(f"{count(unchanged, 'unchanged job')} without pending tasks" if unchanged else "", "dim")),
         ],
     )
 
@@ -292,7 +293,7 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
 def _share_and_counts(state: JobState) -> tuple[str, str]:
     """The job's share, and its tasks by status."""
     share = "-" if isinstance(state.share, msgspec.UnsetType) else f"{state.share:.3g}"
-    return share, ", ".join(f"{number:,} {status}" for status, number in state.tasks.items() if number) or "none"
+    return share, ", ".join(f"{number:,} {status}" for status, number in state.tasks.items() if number) or "no tasks"
 
 
 def _changed_first(before: Mapping[str, msgspec.Struct], after: Mapping[str, msgspec.Struct]) -> Sequence[str]:
@@ -363,7 +364,7 @@ def sample_section(sample: Sample | None, options: RenderOptions) -> Section:
     if sample is None:
         return Section("CHANCE")
     number = len(sample.outcomes)
-    results = "same outcome every time" if number == 1 else f"{number:,} outcomes"
+    results = "the same outcome every time" if number == 1 else f"{number:,} outcomes"
     blocks: list[Block] = []
     if number > 1:
         shown = sample.outcomes if options.verbose else sample.outcomes[:_OUTCOMES_SHOWN]
@@ -378,11 +379,13 @@ def sample_section(sample: Sample | None, options: RenderOptions) -> Section:
         named = [f"{task} ({times:,})" for task, times in sorted(up_to_chance.items(), key=lambda item: -item[1])]
         shown_names = named if options.verbose else named[:_MESSAGES_SHOWN]
         more = f" and {len(named) - len(shown_names):,} more" if len(shown_names) < len(named) else ""
-        blocks.append(Sentence((Span("by chance", "warn"), f": {', '.join(shown_names)}{more} of {sample.runs:,}")))
+        blocks.append(
+            Sentence((Span("evicted in some sessions", "warn"), f": {', '.join(shown_names)}{more} of {sample.runs:,}"))
+        )
     if always:
-        blocks.append(Sentence((Span("always evicted", "bad"), f": {tasks_in_words(always)}")))
+        blocks.append(Sentence((Span("evicted in every session", "bad"), f": {tasks_in_words(always)}")))
     elif not sample.evicted:
-        blocks.append(Sentence("none of them evicts a task"))
+        blocks.append(Sentence("no session evicts a task"))
     lead = f"{count(sample.runs, 'session')} with different random choices (seed {sample.seed}): {results}"
     return Section("CHANCE", lead, blocks)
 
@@ -535,7 +538,7 @@ def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], l
         lines.append((strong(named), Span(words, "warn")))
     if without_victims:
         jobs = list(dict.fromkeys(turn.job for turn in without_victims))
-        words = f"no victim among {'its' if len(jobs) == 1 else 'their'} own tasks: {tasks_in_words(jobs)}"
+        words = f"no victims within {'the job' if len(jobs) == 1 else 'these jobs'}: {tasks_in_words(jobs)}"
         lines.append(Span(words, "dim"))
     return nodes, lines
 
@@ -547,7 +550,7 @@ def _title(turn: Turn) -> Phrase:
         Purpose.BACKFILL: f"  {queue}, tasks without requests",
         Purpose.PREEMPT_BETWEEN_JOBS: f"  between jobs of {queue}",
         Purpose.PREEMPT_WITHIN_JOB: "  within the job",
-        Purpose.RECLAIM: f"  {queue}, from the other queues",
+        Purpose.RECLAIM: f"  {queue}, from other queues",
     }.get(turn.purpose)
     return (strong(turn.job), words or Span(f"  {queue}", "dim"))
 
@@ -556,7 +559,7 @@ def _turn(turn: Turn, printed: set[tuple[object, ...]], options: RenderOptions) 
     """What the job tried; ``printed`` are the votes that were already printed."""
     below: list[Node] = []
     if not turn.attempts:
-        words = "nothing to try: all its tasks were already tried within the job, after an earlier queue"
+        words = "nothing to try: all tasks of the job were tried within the job, after the turns of an earlier queue"
         below.append(Node(Span(words, "warn")))
     groups = alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]
@@ -577,7 +580,7 @@ def _turn_in_short(turn: Turn) -> Node:
             (AttemptOutcome.ALLOCATED, "allocates"),
             (AttemptOutcome.PIPELINED, "pipelines"),
             (AttemptOutcome.NO_NODE, "finds no node for"),
-            (AttemptOutcome.PRE_PREDICATE_FAILED, "fails prePredicates of"),
+            (AttemptOutcome.PRE_PREDICATE_FAILED, "fails prePredicates for"),
             (AttemptOutcome.NOT_ALLOCATABLE, "has no deserved resources left for"),
         )
         if outcomes[outcome]

@@ -132,8 +132,8 @@ def unpatched(pod: Pod, victims: Mapping[str, list[Victim]], cluster: ClusterSta
         Assumption(
             "scheduler",
             "DisruptionTarget",
-            f"the API server may reject the condition on {others[0]}, whose QoS class differs from the pod's: this"
-            " release patches the pod's class onto it, and then aborts the preemption",
+            f"this release patches the preemptor's QoS class onto {others[0]}, whose class differs; if the API server"
+            " rejects that, the preemption is aborted",
             AssumptionKind.UNCERTAIN,
         )
     ]

@@ -67,7 +67,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     volumes = dict.fromkeys(volume for each in choices for volume in each.volumes)
     message = (
         f"on {_join_names([each.node for each in choices])} the claims {_join_names(claims)} compete for the volumes"
-        f" {_join_names(volumes)}; the scheduler tries tied volumes in random order, here in input order"
+        f" {_join_names(volumes)}; the scheduler tries tied volumes in random order; here, it is the input order"
     )
     ends = list(dict.fromkeys(map(_end, outcomes)))
     if not is_uncertain:

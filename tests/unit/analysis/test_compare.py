@@ -122,13 +122,13 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
             ),
             [
                 ("BudgetViolations", "a", "0", "1", "", ""),
-                ("Choice", "pdbViolations", "leaves a, b", "leaves b", "not applied", "a 1, b 0"),
+                ("Choice", "pdbViolations", "keeps a, b", "keeps b", "not applied", "a 1, b 0"),
             ],
             id="a budget that only one of them counts",
         ),
         pytest.param(
             evicts(selection=Selection([BOTH_ROUND], ["a", "b"]), nominated_nodes=["a", "b"]),
-            [("Choice", "highestPriority", "leaves a", "leaves a, b", "a 1, b 2", "a 1, b 1")],
+            [("Choice", "highestPriority", "keeps a", "keeps a, b", "a 1, b 2", "a 1, b 1")],
             id="a rule of the choice",
         ),
         pytest.param(

@@ -117,7 +117,7 @@ def test_what_was_not_read_is_told_with_the_node() -> None:
     found = of(msgspec.structs.replace(CLUSTER, unread=unread), make_pod("new", cpu="1"))
     assert found is not None
     assert found.assumed == [
-        "DaemonSet: list: cannot be listed (403): DaemonSet pods are only identified by their owner references; "
+        "DaemonSet: list: cannot be listed (403): DaemonSet pods are identified only by their owner references; "
         "missing permission: list daemonsets.apps"
     ]
 
@@ -166,7 +166,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 3},
             5,
             0,
-            "3 more nodes like small would place all 5 pods waiting for capacity.",
+            "3 more nodes like small would be enough for all 5 pods waiting for capacity.",
             id="as few of the smallest kind as it takes",
         ),
         pytest.param(
@@ -174,7 +174,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 1, "big": 1},
             3,
             0,
-            "1 more node like small and 1 like big would place all 3 pods waiting for capacity.",
+            "1 more node like small and 1 like big would be enough for all 3 pods waiting for capacity.",
             id="each pod on the smallest kind that could take it",
         ),
         pytest.param(
@@ -182,7 +182,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 1},
             1,
             1,
-            "1 more node like small would place 1 of 2 pods waiting for capacity.",
+            "1 more node like small would be enough for 1 of 2 pods waiting for capacity.",
             id="one that no node could take is told apart",
         ),
         pytest.param(
@@ -190,7 +190,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 1},
             1,
             0,
-            "1 more node like small would place the pod waiting for capacity.",
+            "1 more node like small would be enough for the pod waiting for capacity.",
             id="one",
         ),
         pytest.param(
@@ -198,7 +198,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 3},
             3,
             0,
-            "3 more nodes like small would place all 3 pods waiting for capacity.",
+            "3 more nodes like small would be enough for all 3 pods waiting for capacity.",
             id="pods that keep away from each other",
         ),
         pytest.param(
@@ -284,7 +284,7 @@ KIND = NodeKind("a", 2, {"cpu": 3500, "memory": 2**33, "pods": 110, "ephemeral-s
         ),
         pytest.param(
             OneMoreNode([KIND], ["--add-node=a"], "a-new-1", ["b", "a-new-1"]),
-            "1 more node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): lands on one of b and a-new-1",
+            "1 more node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): lands on b or a-new-1",
             id="on another one as well, since domains are counted anew",
         ),
         pytest.param(

@@ -359,6 +359,6 @@ def test_a_toleration_is_put_behind_those_that_the_manifest_states() -> None:
 
 
 def test_a_node_that_is_not_there_is_named_with_those_that_come_near() -> None:
-    with pytest.raises(NotFoundError, match='there is no node "nod-a"') as caught:
+    with pytest.raises(NotFoundError, match='node "nod-a" not found') as caught:
         explain(ClusterSnapshot(nodes=[make_node("node-a")]), make_pod("new"), node_name="nod-a")
     assert caught.value.hint == "node-a"

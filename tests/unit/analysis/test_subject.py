@@ -329,7 +329,7 @@ def test_a_pod_of_the_cluster_takes_overrides() -> None:
 def test_a_pod_that_is_not_there(name: str, namespace: str, hint: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         pod_in_cluster(CLUSTER, name, namespace)
-    assert caught.value.message == f'there is no pod "{name}" in namespace "{namespace}"'
+    assert caught.value.message == f'pod "{name}" in namespace "{namespace}" not found'
     assert caught.value.hint.startswith(hint)
 
 

@@ -243,13 +243,13 @@ def test_a_budget_without_a_status_takes_a_number() -> None:
         pytest.param(
             lambda cluster: without(cluster, "pod/wbe"),
             NotFoundError,
-            'there is no pod "default/wbe" in the cluster',
+            'pod "default/wbe" not found',
             id="no such pod",
         ),
         pytest.param(
             lambda cluster: without(cluster, "pdb/web"),
             NotFoundError,
-            'there is no PodDisruptionBudget "default/web" in the cluster',
+            'PodDisruptionBudget "default/web" not found',
             id="no such budget",
         ),
         pytest.param(
@@ -261,7 +261,7 @@ def test_a_budget_without_a_status_takes_a_number() -> None:
         pytest.param(
             lambda cluster: changed(cluster, cordons=["node-c"]),
             NotFoundError,
-            'there is no node "node-c" in the cluster',
+            'node "node-c" not found',
             id="no such node",
         ),
         pytest.param(
@@ -279,7 +279,7 @@ def test_a_budget_without_a_status_takes_a_number() -> None:
         pytest.param(
             lambda cluster: set_budget(cluster, "shop/wbe=1"),
             NotFoundError,
-            'there is no PodDisruptionBudget "shop/wbe" in the cluster',
+            'PodDisruptionBudget "shop/wbe" not found',
             id="no such budget to change",
         ),
     ],

@@ -209,7 +209,7 @@ def test_without_nodes_there_is_no_verdict(on: Any, command: str) -> None:
 
 CLAIMS = (
     *("the cluster has no nodes", "No pod is pending", "No running pod matches", "no budget is violated"),
-    *("none is violated", "there is no PriorityClass"),
+    *("none is violated", 'PriorityClass "high" not found'),
 )
 
 
@@ -269,7 +269,7 @@ def test_a_class_that_is_not_in_the_dump_is_unknown_and_not_missing(on: Any) -> 
     lacking = [each for each in ROOMY if each["kind"] != "PriorityClass"]
     run = on("explain", lacking, change=[POD])
     assert run.returncode == 3
-    assert "there is no PriorityClass" not in run.stderr
+    assert 'PriorityClass "high" not found' not in run.stderr
     assert "PriorityClasses are not in the snapshot" in run.stderr
     assert 'PriorityClass "high" not found' in on("explain", lacking, "--assume-none", "pc", change=[POD]).stderr
 

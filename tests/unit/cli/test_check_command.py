@@ -224,7 +224,7 @@ def test_a_bad_manifest_is_told_by_file_line_and_path(ask: Ask, tmp_path: Path, 
         ),
         pytest.param(
             ["--delete", "Deployment/shop/none"],
-            "there is no Deployment shop/none to delete\n",
+            "Deployment shop/none not found\n",
             id="nothing there to delete",
         ),
         pytest.param(

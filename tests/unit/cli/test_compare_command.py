@@ -137,4 +137,4 @@ def test_mistakes_in_the_options(kpreempt: Kpreempt, arguments: list[str], messa
 def test_a_pod_that_is_not_there_is_not_found(kpreempt: Kpreempt) -> None:
     run = kpreempt(*BOTH, "nobody", "-n", "shop", *ON_CALL)
     assert (run.returncode, run.stdout) == (3, "")
-    assert 'there is no pod "nobody" in namespace "shop"' in run.stderr
+    assert 'pod "nobody" in namespace "shop" not found' in run.stderr

@@ -63,7 +63,7 @@ def test_every_format_says_something_and_the_schema_describes_it(kpreempt: Kpree
 
 def test_the_change_is_told_with_its_source_and_the_pods_below_it(kpreempt: Kpreempt) -> None:
     said = " ".join(kpreempt(*TO, *FULL).stdout.split())
-    assert "From kube-1.33 to kube-1.34: 1 of 1 pod changes outcome." in said
+    assert "From kube-1.33 to kube-1.34: 1 of 1 pod has a different outcome." in said
     assert "PodLevelResources is on by default" in said
     assert "(pkg/features/kube_features.go)" in said
     assert "shop/new no longer lands lands on worker → unschedulable" in said

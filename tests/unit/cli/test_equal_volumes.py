@@ -31,7 +31,7 @@ def test_explain_tells_both_outcomes_and_exits_as_uncertain(kpreempt: Kpreempt, 
     said = " ".join(run.stdout.split())
     assert (
         "But this holds for only one order of tied volumes, and the order is random: "
-        "in another, the pod would land on n0." in said
+        "in another order, the pod would land on n0." in said
     )
     assert (
         "VOLUMES tied volumes are bound in random order; this answer uses the order of the input n0 default/c1 and"

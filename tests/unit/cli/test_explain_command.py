@@ -237,7 +237,7 @@ def test_outputs_go_to_files_and_standard_output_at_once(kpreempt: Kpreempt, tmp
         ),
         pytest.param(
             ["explain", "pod/nobody", "--snapshot", CLUSTER],
-            'there is no pod "nobody" in namespace "default"',
+            'pod "nobody" in namespace "default" not found',
             id="a pod that is not there",
         ),
         pytest.param(
@@ -337,7 +337,7 @@ def test_one_node_can_be_asked_about(kpreempt: Kpreempt) -> None:
 def test_a_node_that_is_not_there_is_answered_with_those_that_come_near(kpreempt: Kpreempt) -> None:
     code, stdout, stderr = kpreempt(*ASK, "--node", "nodeb")
     assert (code, stdout) == (3, "")
-    assert 'there is no node "nodeb"' in stderr
+    assert 'node "nodeb" not found' in stderr
     assert "node-b" in stderr
 
 

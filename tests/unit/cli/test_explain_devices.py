@@ -45,7 +45,7 @@ def test_what_if_there_was_no_such_claim(kpreempt: Kpreempt, removed: tuple[str,
 
 def test_a_claim_that_is_not_there_is_named(kpreempt: Kpreempt) -> None:
     run = kpreempt(*ASKED, "--without", "resourceclaim/ml/batch-99")
-    assert run.complaint.splitlines()[0] == 'there is no ResourceClaim "ml/batch-99" in the cluster'
+    assert run.complaint.splitlines()[0] == 'ResourceClaim "ml/batch-99" not found'
 
 
 def test_what_if_there_were_more_devices(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     assert "no budget" not in text
     assert kpreempt("explain", *API, *at, "--exit-code").returncode == UNCERTAIN
     without = kpreempt("explain", *API, *at, "--without", "pdb/shop/web")
-    assert without.complaint.startswith('whether there is a PodDisruptionBudget "shop/web" is unknown')
+    assert without.complaint.startswith('it is unknown whether PodDisruptionBudget "shop/web" exists')
     checked = kpreempt("check", *API, *at, "-o", "json")
     assert checked.returncode == GATE
     rules = {each["rule"] for each in json.loads(checked.stdout)["findings"]}

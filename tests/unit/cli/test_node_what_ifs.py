@@ -80,16 +80,16 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
     assert "NodePool default" in {each["subject"] for each in verdict["assumptions"]}
     missing = kpreempt(*DEMO, "--add-pool", "default")
     assert (missing.returncode, missing.stdout) == (3, "")
-    assert 'whether there is a NodePool "default" is unknown: NodePools are not in' in missing.stderr
+    assert 'it is unknown whether NodePool "default" exists: NodePools are not in' in missing.stderr
     none = kpreempt(*DEMO, "--add-pool", "default", "--assume-none", "nodepool")
-    assert 'there is no NodePool "default" in the cluster' in none.stderr
+    assert 'NodePool "default" not found' in none.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param((*DEMO, "--add-node", "node-z"), 3, 'there is no node "node-z"', id="an unknown node"),
-        pytest.param((*DEMO, "--remove-node", "node-z"), 3, 'there is no node "node-z"', id="one to remove"),
+        pytest.param((*DEMO, "--add-node", "node-z"), 3, 'node "node-z" not found', id="an unknown node"),
+        pytest.param((*DEMO, "--remove-node", "node-z"), 3, 'node "node-z" not found', id="one to remove"),
         pytest.param(
             (*DEMO, "--add-node", "fixtures/demo/api.yaml"), 2, "the file has no Node", id="a file without any"
         ),

@@ -171,7 +171,7 @@ def test_a_dump_is_as_it_was_read(kpreempt: Callable[..., Any], tmp_path: Path) 
     ("name", "expected"),
     [
         pytest.param("high", "priority 1,000", id="the priority of its class"),
-        pytest.param("gone", 'there is no PriorityClass "gone"', id="a class that is not there is refused"),
+        pytest.param("gone", 'PriorityClass "gone" not found', id="a class that is not there is refused"),
     ],
 )
 def test_a_pod_of_an_event_has(kpreempt: Callable[..., Any], tmp_path: Path, name: str, expected: str) -> None:

@@ -57,7 +57,7 @@ def document(kpreempt: Kpreempt, *arguments: str) -> dict[str, Any]:
         pytest.param(["ds/agent"], "shop/agent: both missing replicas land.", id="a DaemonSet's other nodes"),
         pytest.param(
             ["job/report"],
-            "shop/report: none of 2 missing replicas lands immediately, 2 preempt 2 pods.",
+            "shop/report: neither missing replica lands immediately, 2 preempt 2 pods.",
             id="a Job without pods, of its template",
         ),
         pytest.param(["cj", "nightly"], "shop/nightly: both replicas land.", id="a CronJob's next Job"),
@@ -150,12 +150,12 @@ def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, argument
     [
         pytest.param(
             ["deploy/wep", "-n", "shop"],
-            'there is no Deployment "wep" in namespace "shop"\nhint: web\n',
+            'Deployment "wep" in namespace "shop" not found\nhint: web\n',
             id="a name that nearly is one",
         ),
         pytest.param(
             ["deploy/web"],
-            'there is no Deployment "web" in namespace "default"\nhint: it is in shop: -n shop\n',
+            'Deployment "web" in namespace "default" not found\nhint: it is in shop: -n shop\n',
             id="another namespace",
         ),
         pytest.param(

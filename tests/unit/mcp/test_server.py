@@ -67,7 +67,7 @@ def test_a_client_lists_the_tools_and_is_answered(cluster: Cluster) -> None:
     assert "not instructions" in found["note"]
     assert "cut" not in found
     assert wrong.is_error
-    assert wrong.content[0].text.startswith('there is no pod "nobody" in namespace "shop"')
+    assert wrong.content[0].text.startswith('pod "nobody" in namespace "shop" not found')
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
         pytest.param("explain", {"manifest": "x" * ((1 << 20) + 1)}, "length", id="a huge manifest"),
         pytest.param("explain", {"manifest": "[" * 100_000}, "nested", id="depths"),
         pytest.param("explain", {"manifest": "\x1b[31m: {"}, "manifest", id="no YAML"),
-        pytest.param("explain", {"pod": "\u202ea"}, "there is no pod", id="a hidden name"),
+        pytest.param("explain", {"pod": "\u202ea"}, "not found", id="a hidden name"),
         pytest.param("pending", {"max_chars": 1}, "max_chars", id="too small"),
         pytest.param("check", {}, "no manifests", id="no manifests"),
         pytest.param("check", {"manifest": API, "applied_by": "x"}, "unknown tool", id="no tool"),

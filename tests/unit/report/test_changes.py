@@ -94,7 +94,7 @@ def test_every_kind_of_change_has_words_of_its_own() -> None:
     ("answer", "words"),
     [
         pytest.param({}, "lands on a; nothing is evicted", id="it lands"),
-        pytest.param({"nodes": ["a", "b"]}, "lands on one of a and b; nothing is evicted", id="it lands on a tie"),
+        pytest.param({"nodes": ["a", "b"]}, "lands on a or b; nothing is evicted", id="it lands on a tie"),
         pytest.param(
             {"outcome": "Preempts", "victims": ["shop/x"]},
             "preempts shop/x on a; no budget is violated",
@@ -107,7 +107,7 @@ def test_every_kind_of_change_has_words_of_its_own() -> None:
         ),
         pytest.param(
             {"outcome": "Preempts", "victims": ["shop/x"], "nodes": ["b", "a"]},
-            "preempts pods on one of b and a; on a shop/x, no budget is violated",
+            "preempts pods on b or a (on a: shop/x); no budget is violated",
             id="it preempts from one of several",
         ),
     ],

@@ -84,22 +84,22 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
         ),
         pytest.param(
             AffinityConflict("affinity", "zone", "z1", "app=db"),
-            "no pod matching its required affinity (app=db) in zone=z1",
+            "no pod matches the pod's required affinity (app=db) in zone=z1",
             id="no pod to be with",
         ),
         pytest.param(
             AffinityConflict("antiAffinity", "zone", "z1", "app=api", ["shop/api-1"]),
-            "its anti-affinity (app=api) conflicts with shop/api-1 in zone=z1",
+            "the pod's anti-affinity (app=api) conflicts with shop/api-1 in zone=z1",
             id="a pod to stay away from",
         ),
         pytest.param(
             AffinityConflict("existingAntiAffinity", "zone", "z1", "app=api", ["shop/api-1", "shop/api-2"]),
-            "the anti-affinity of shop/api-1 and shop/api-2 (app=api) conflicts with it in zone=z1",
+            "the anti-affinity of shop/api-1 and shop/api-2 (app=api) conflicts with the pod in zone=z1",
             id="pods that keep it away",
         ),
         pytest.param(
             SpreadConflict("zone", "z1", count=3, self_match=1, minimum=1, skew=3, max_skew=1),
-            "zone=z1 would have 4 pods, the minimum is 1: skew 3 exceeds maxSkew 1",
+            "zone=z1 would have 4 pods and the minimum is 1: skew 3 exceeds maxSkew 1",
             id="too many in one zone",
         ),
         pytest.param(SpreadConflict("zone", ""), "the node has no label zone", id="no topology label"),

@@ -48,14 +48,14 @@ def rejected_by(*numbers: int) -> Verdict:
         pytest.param((1, 2), "of 3 nodes, 2 are cordoned and 1 has an untolerated taint", id="the most frequent first"),
         pytest.param(
             (9, 8, 7, 6, 5, 4),
-            "of 39 nodes, 9 have an untolerated taint, 8 are cordoned, 7 do not match its node affinity, 6"
+            "of 39 nodes, 9 have an untolerated taint, 8 are cordoned, 7 do not match the pod's node affinity, 6"
             " have the host"
-            " port in use, 5 have no volume for its claims and 4 are in the wrong zone for its volumes",
+            " port in use, 5 have no volume for the pod's claims and 4 are in the wrong zone for the pod's volumes",
             id="six kinds are all named",
         ),
         pytest.param(
             (10, 9, 8, 7, 6, 5, 4, 3, 2, 1),
-            "4 violate its topology spread constraint, 3 violate a pod affinity rule and 3 more reject it",
+            "4 violate a topology spread constraint, 3 violate a pod affinity rule and 3 more reject it",
             id="of ten kinds the rarest are counted",
         ),
         pytest.param(

@@ -61,7 +61,7 @@ def test_what_still_refuses_the_pod_without_its_victims_is_told_in_full() -> Non
     plain, with_columns = both_texts(ClusterSnapshot(nodes=nodes, pods=[*low, *beside]), pod)
     assert with_columns == plain
     told = " ".join(plain.split())
-    assert "its anti-affinity (app=batch) conflicts with shop/batch in topology.kubernetes.io/zone=x" in told
-    assert "anti-affinity of shop/shy (app=web) conflicts with it" in told
-    assert "kubernetes.io/hostname=e would have 3 pods, the minimum is 0: skew" in told
+    assert "the pod's anti-affinity (app=batch) conflicts with shop/batch in topology.kubernetes.io/zone=x" in told
+    assert "anti-affinity of shop/shy (app=web) conflicts with the pod" in told
+    assert "kubernetes.io/hostname=e would have 3 pods and the minimum is 0: skew" in told
     assert "cpu: requests 1, 500m free of 2" in told

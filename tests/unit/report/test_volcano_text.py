@@ -133,7 +133,7 @@ EVICTED = action("reclaim", evictions=[Eviction("ml/a-0", "n1", "reclaim", "shop
         ),
         pytest.param(
             session(EVICTED, panic=Panic("preempt", "ml/a-0", "no node has a score"), panics=True),
-            "The scheduler panics in preempt, at ml/a-0. Before that it evicts 1 task (ml/a-0).",
+            "The scheduler panics in preempt, at ml/a-0. Before that, it evicts 1 task (ml/a-0).",
             id="it panics in an action, and others came before",
         ),
         pytest.param(
@@ -153,19 +153,22 @@ def test_a_session_begins_with_what_it_did(given: SessionVerdict, words: str) ->
         pytest.param(
             Panic("", "", SUBTRACTION.format(4000, 6000)),
             False,
-            ["It would subtract cpu 6 from cpu 4", "queues are guaranteed more than the cluster has"],
+            ["The session would subtract cpu 6 from cpu 4", "queues are guaranteed more than the cluster has"],
             id="more than there is, at the opening",
         ),
         pytest.param(
             Panic("preempt", "ml/a-0", SUBTRACTION.format(-2000, 0), "node n1"),
             True,
-            ["It would subtract cpu 0 from cpu -2", "Pods on node n1 request more than is allocatable."],
+            [
+                "The session would subtract cpu 0 from cpu -2",
+                "The pods on node n1 request more than its allocatable resources.",
+            ],
             id="a node that holds too much",
         ),
         pytest.param(
             Panic("reclaim", "ml/a-0", SUBTRACTION.format(4000, 6000), "queue training"),
             True,
-            ["It would subtract cpu 6 from cpu 4", "The panic is about queue training."],
+            ["The session would subtract cpu 6 from cpu 4", "The panic concerns queue training."],
             id="more than a queue has",
         ),
         pytest.param(Panic("preempt", "", "no node has a score"), True, ["no node has a score"], id="something else"),
@@ -290,7 +293,7 @@ def test_a_sample_says_which_victims_are_up_to_chance() -> None:
     shown = text(SessionAnswer(session=session(), sample=sample))
     assert "10 sessions with different random choices (seed 7): 3 outcomes" in shown
     assert "1 of 10 the scheduler panics" in shown
-    assert "by chance: ml/b-0 (9), ml/a-0 (6), ml/a-1 (3) of 10" in shown
+    assert "evicted in some sessions: ml/b-0 (9), ml/a-0 (6), ml/a-1 (3) of 10" in shown
 
 
 TASKS = [GangTask(task="ml/train-0", status="Pipelined", node="n1"), GangTask(task="ml/train-1", status="Pending")]
@@ -302,7 +305,7 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
     ("answer", "words"),
     [
         pytest.param(
-            gang(GangOutcome.BOUND, tasks=BOUND), "bound immediately with all 2 tasks; no task is evicted.", id="bound"
+            gang(GangOutcome.BOUND, tasks=BOUND), "bound immediately with both tasks; no task is evicted.", id="bound"
         ),
         pytest.param(
             gang(GangOutcome.PIPELINED, tasks=TASKS, victims=[VICTIM]),
@@ -352,7 +355,7 @@ def test_what_is_missing_names_the_node_that_comes_nearest() -> None:
         pytest.param(
             0,
             session(action("allocate", binds=[Placement("ml/other-0", "n1")])),
-            "binds none of its tasks and binds others: ml/other-0. A task is pipelined for one session only.",
+            "binds none of this job's tasks, but binds ml/other-0. A task is pipelined for one session only.",
             id="another gets it",
         ),
         pytest.param(0, session(panics=True), "the next session panics", id="the scheduler panics then"),

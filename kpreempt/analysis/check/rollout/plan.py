@@ -358,7 +358,7 @@ class _Planner:
             return
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
         if not self.has(deletion):
-            raise NotFoundError(missing(self._cluster, kind, f"{deletion.described} to delete"))
+            raise NotFoundError(missing(self._cluster, kind, deletion.described))
         change = Change(object=deletion.described, kind=ChangeKind.DELETED)
         if kind in POD_OWNERS:
             self._add_deletion(kind, namespace, name)

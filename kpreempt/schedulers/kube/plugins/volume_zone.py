@@ -147,7 +147,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
                 key, values = topology.key, sorted(topology.values)
                 needs = f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
                 has = labels.get(key) or labels.get(_STABLE_LABELS.get(key, key)) or "none"
-                detail = f"needs {needs}, the node has {has}"
+                detail = f"needs {needs}, but the node has {has}"
                 return _refused(REASON_ZONE, details.VolumeConflict(topology.claim, topology.volume, detail))
         return requested.problem or SUCCESS
 

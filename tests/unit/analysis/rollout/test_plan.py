@@ -369,7 +369,7 @@ def test_what_is_deleted_can_be_named_as_kubectl_does(text: str, object_: str) -
         pytest.param("deployment/", UsageError, "is not an object name", id="no name"),
         pytest.param("deploymnt/api", UsageError, "is not a known kind", id="no such kind"),
         pytest.param("node/shop/n1", UsageError, "is not namespaced", id="a namespace for what has none"),
-        pytest.param("deployment/other", NotFoundError, "there is no Deployment shop/other", id="no such object"),
+        pytest.param("deployment/other", NotFoundError, "Deployment shop/other not found", id="no such object"),
         pytest.param("deployment/api", UsageError, "both in the manifests", id="one that the change makes"),
     ],
 )
