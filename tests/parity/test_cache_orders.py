@@ -37,7 +37,7 @@ class Story:
             self._bound[f"old-{number}"] = node = random.choice(NODES)
             self._do("add", f"old-{number}", node)
         for pod in sorted(self._bound):
-            self.orders.put(_seen(pod, self._bound[pod]))
+            self.orders.add_existing(_seen(pod, self._bound[pod]))
         for number in range(STEPS):
             self._happen(f"pod-{number}")
             if not self._assumed:

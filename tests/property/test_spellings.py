@@ -251,7 +251,7 @@ def test_any_value_without_a_kind_is_read_listed_or_one_error(files: dict[str, A
             file.write_text(json.dumps(value))
         for path in (folder, *(str(Path(folder, each)) for each in files)):
             input_limits = InputLimits()
-            input_limits.passed_over.skips_bad = skips
+            input_limits.skipped.skips_bad = skips
             with suppress(InputError):
                 load_snapshot([path], skip_bad_objects=skips, input_limits=input_limits)
             with suppress(InputError):
