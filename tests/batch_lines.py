@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kpreempt.report.batch_lines import VALUES
+from kpreempt.verdict import Outcome
 
 _KEYS = {"refusedForGood": "permanentlyUnschedulable", "untold": "omitted", "left": "remaining", "kept": "isReprieved"}
-_VALUES = {line: str(value) for value, line in VALUES.items()}
+# A line does not distinguish a pod that waits for its victims from an unschedulable one.
+_VALUES = {line: str(value) for value, line in VALUES.items() if value is not Outcome.WAITS_FOR_VICTIMS}
 
 
 def as_document(line: Any, key: str = "") -> Any:
