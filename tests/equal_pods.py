@@ -7,15 +7,15 @@ from itertools import combinations, product
 from kpreempt.verdict import PossibleOutcome, Verdict
 
 # A node, its victims, and the number of PDB violations.
-Told = tuple[str, frozenset[str], int]
+PossibleResult = tuple[str, frozenset[str], int]
 
 
-def told_outcomes(verdict: Verdict) -> set[Told]:
+def reported_outcomes(verdict: Verdict) -> set[PossibleResult]:
     """Every outcome of a preemption in the verdict; none if there is no preemption."""
-    return {reported for outcome in verdict.possible_outcomes for reported in told_of(outcome)}
+    return {reported for outcome in verdict.possible_outcomes for reported in outcome_of(outcome)}
 
 
-def told_of(outcome: PossibleOutcome) -> set[Told]:
+def outcome_of(outcome: PossibleOutcome) -> set[PossibleResult]:
     """An outcome with each choice expanded in every way."""
     chosen = product(*(combinations(choice.pods, choice.count) for choice in outcome.choices))
     return {

@@ -21,7 +21,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """One request; ``headers`` has all values of a name, in lower case."""
 
     path: str
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     stream: Iterable[bytes] | None = None
 
 
-Answering = Callable[[Asked], Answer]
+Answering = Callable[[ReceivedRequest], Answer]
 
 
 def refused(status: int, message: str, **headers: str) -> Answer:
@@ -60,7 +60,7 @@ class FakeApi:
     """The server, in separate threads within the block. ``certificate`` makes it use TLS."""
 
     def __init__(self, answering: Answering, *, certificate: str = "", wants_client: bool = False) -> None:
-        self.asked: list[Asked] = []
+        self.requested: list[ReceivedRequest] = []
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -69,13 +69,15 @@ class FakeApi:
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
                 headers = {name.lower(): self.headers.get_all(name) or [] for name in self.headers}
-                request = Asked(parts.path, dict(parse_qsl(parts.query)), headers)
-                fake.asked.append(request)
+                request = ReceivedRequest(parts.path, dict(parse_qsl(parts.query)), headers)
+                fake.requested.append(request)
                 self._send(answering(request))
 
             def do_CONNECT(self) -> None:
-                fake.asked.append(Asked(self.path, {}, {name.lower(): [text] for name, text in self.headers.items()}))
-                self._send(answering(fake.asked[-1]))
+                fake.requested.append(
+                    ReceivedRequest(self.path, {}, {name.lower(): [text] for name, text in self.headers.items()})
+                )
+                self._send(answering(fake.requested[-1]))
 
             def _send(self, answer: Answer) -> None:
                 self.send_response(answer.status)
@@ -141,7 +143,7 @@ class FakeCluster:
         *,
         page: int = 500,
         version: int = 100,
-        special: Callable[[Asked], Answer | None] = lambda _: None,
+        special: Callable[[ReceivedRequest], Answer | None] = lambda _: None,
         holder: str = "",
     ) -> None:
         self.objects = objects
@@ -158,7 +160,7 @@ class FakeCluster:
             for version in api_versions_of(kind)
         }
 
-    def __call__(self, request: Asked) -> Answer:
+    def __call__(self, request: ReceivedRequest) -> Answer:
         answer = self.special(request)
         if answer is not None:
             return answer
@@ -214,19 +216,19 @@ class FakeCluster:
 
     _forgotten = 0
 
-    def _lease(self, request: Asked) -> Answer:
+    def _lease(self, request: ReceivedRequest) -> Answer:
         if request.query.get("watch"):
             return self._watch("Lease", request)
         items = [{"spec": {"holderIdentity": self.holder}}] if self.holder else []
         return good({"kind": "LeaseList", "metadata": {"resourceVersion": str(self.version)}, "items": items})
 
-    def _watch(self, kind: str, request: Asked) -> Answer:
+    def _watch(self, kind: str, request: ReceivedRequest) -> Answer:
         version, reason = int(request.query["resourceVersion"]), request.query.get("fieldSelector", "")
         if version < self._forgotten:
             return refused(410, "too old resource version")
-        return Answer(stream=self._told(kind, version, reason.removeprefix("reason=")))
+        return Answer(stream=self._reported(kind, version, reason.removeprefix("reason=")))
 
-    def _told(self, kind: str, version: int, reason: str) -> Iterator[bytes]:
+    def _reported(self, kind: str, version: int, reason: str) -> Iterator[bytes]:
         begun = self._forgotten
         while True:
             with self._news:

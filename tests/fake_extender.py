@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """One request; ``headers`` has names in lower case, ``body`` is decoded JSON."""
 
     method: str
@@ -46,7 +46,7 @@ class Silent(NamedTuple):
 
 # Plain bytes are sent before the connection is closed.
 Reply = bytes | Dripping | Reset | Silent
-Answering = Callable[[Asked], Reply]
+Answering = Callable[[ReceivedRequest], Reply]
 
 
 def good(value: Any, status: str = "200 OK", *headers: str) -> bytes:
@@ -80,7 +80,7 @@ class FakeExtender:
         tls: str = "1.2",
         listens: bool = True,
     ) -> None:
-        self.asked: list[Asked] = []
+        self.requested: list[ReceivedRequest] = []
         self.closed = Event()
         self._answering = answering
         self._listens = listens
@@ -124,10 +124,10 @@ class FakeExtender:
             connection.settimeout(10)
             if self._context is not None:
                 connection = self._context.wrap_socket(connection, server_side=True)
-            asked = _read(connection) if self._listens else Asked("", "", {}, connection.recv(65536))
-            if asked is not None:
-                self.asked.append(asked)
-                self._send(connection, self._answering(asked) if callable(self._answering) else self._answering)
+            requested = _read(connection) if self._listens else ReceivedRequest("", "", {}, connection.recv(65536))
+            if requested is not None:
+                self.requested.append(requested)
+                self._send(connection, self._answering(requested) if callable(self._answering) else self._answering)
         with suppress(OSError):
             connection.close()
         self.closed.set()
@@ -147,7 +147,7 @@ class FakeExtender:
                 connection.sendall(reply.drop)
 
 
-def _read(connection: socket.socket) -> Asked | None:
+def _read(connection: socket.socket) -> ReceivedRequest | None:
     data = b""
     while b"\r\n\r\n" not in data:
         chunk = connection.recv(65536)
@@ -160,7 +160,7 @@ def _read(connection: socket.socket) -> Asked | None:
     while len(body) < int(headers.get("content-length", "0")):
         body += connection.recv(65536)
     method, path, _ = first.split(" ")
-    return Asked(method, path, headers, json.loads(body) if body else None)
+    return ReceivedRequest(method, path, headers, json.loads(body) if body else None)
 
 
 def _header(lines: Iterable[str]) -> Iterable[tuple[str, str]]:

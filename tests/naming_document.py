@@ -245,7 +245,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def request_of(command: str) -> type[Request]:
-    """What a command is asked for."""
+    """The options that a command takes."""
     module, _, name = COMMANDS[command].request.partition(":")
     found: type[Request] = getattr(import_module(f"kpreempt.cli.{module}"), name)
     return found

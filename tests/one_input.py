@@ -37,13 +37,13 @@ class Answer(NamedTuple):
 
 def ask_all_ways(objects: Sequence[Object], directory: Path) -> dict[str, Answer]:
     """The results for the pod ``new``, by the way in which the input was passed."""
-    answers = {way: _answer_of(_asked(objects, way, directory)) for way in _WAYS if way != "pending"}
-    return {**answers, "pending": _answer_of_item(_asked(objects, "pending", directory)["items"])}
+    answers = {way: _answer_of(_requested(objects, way, directory)) for way in _WAYS if way != "pending"}
+    return {**answers, "pending": _answer_of_item(_requested(objects, "pending", directory)["items"])}
 
 
 def assumptions_of(objects: Sequence[Object], way: str, directory: Path) -> list[Object]:
     """The assumptions of one of the results."""
-    found: list[Object] = _asked(objects, way, directory).get("assumptions", [])
+    found: list[Object] = _requested(objects, way, directory).get("assumptions", [])
     return found
 
 
@@ -59,7 +59,7 @@ _WAYS = ("explain", "--with", "pending", "batch", "batch over a snapshot")
 _AS_RECORDED = ("--algorithm", "kube-1.36")
 
 
-def _asked(objects: Sequence[Object], way: str, directory: Path) -> Any:
+def _requested(objects: Sequence[Object], way: str, directory: Path) -> Any:
     subject = next(each for each in objects if each["metadata"]["name"] == "new")
     others = [each for each in objects if each is not subject]
     nodes = [each for each in objects if each["kind"] == "Node"]

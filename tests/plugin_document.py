@@ -143,7 +143,7 @@ def _extension_points() -> _Table:
         if point in NOT_RUN:
             rows.append([*location, "", "Recognized, but not run in a what-if."])
         methods = _methods_of(interface)
-        rows += [[*location, _signature(interface, method), _told(interface, method)] for method in methods]
+        rows += [[*location, _signature(interface, method), _reported(interface, method)] for method in methods]
     return ["point", "class", "method", "result"], rows
 
 
@@ -159,7 +159,7 @@ def _methods_of(interface: type[Plugin]) -> Iterator[str]:
 def _hooks() -> _Table:
     (rules,) = (base for base in PreemptionPlugin.__mro__ if base.__name__ == "PreemptionRules")
     hooks = [name for name, value in vars(rules).items() if inspect.isfunction(value) and name not in ("overrides",)]
-    return ["hook", "description"], [[_signature(rules, name), _told(rules, name)] for name in hooks]
+    return ["hook", "description"], [[_signature(rules, name), _reported(rules, name)] for name in hooks]
 
 
 def _names() -> _Table:
@@ -193,7 +193,7 @@ def _signature(kind: type, method: str) -> str:
     )
 
 
-def _told(kind: type, method: str) -> str:
+def _reported(kind: type, method: str) -> str:
     return _first_sentence(inspect.getdoc(getattr(kind, method)))
 
 

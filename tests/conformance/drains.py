@@ -40,7 +40,7 @@ from tests.conformance.eviction_lines import (
     decode_scales,
     namespace_and_name,
     part_of,
-    told_budget,
+    reported_budget,
 )
 from tests.conformance.replayed_cluster import Placement, ReplayedCluster, Surroundings
 from tests.conformance.replayed_drain import DrainRun, Line, Run
@@ -180,7 +180,7 @@ class _Objects:
             if each.get("kind") == "Node" and name in cluster.cordoned:
                 found.append({**each, "spec": {**(each.get("spec") or {}), "unschedulable": True}})
             elif each.get("kind") == "PodDisruptionBudget":
-                found.append({**each, "status": told_budget(cluster.budgets[f"{namespace}/{name}"])})
+                found.append({**each, "status": reported_budget(cluster.budgets[f"{namespace}/{name}"])})
             elif each.get("kind") != "Pod":
                 found.append(each)
         pods = (msgspec.to_builtins(each) for each in cluster.pods.values())

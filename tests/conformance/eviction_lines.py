@@ -179,7 +179,7 @@ def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Documen
         "retryAfterSeconds": answer.details.retry_after_seconds if answer.details else 0,
         "pdbStatusUpdates": store.updates,
         "pdbStatusUpdateTries": store.update_tries,
-        "pdbsAfter": {key: _with_token(told_budget(each), now) for key, each in store.budgets.items()},
+        "pdbsAfter": {key: _with_token(reported_budget(each), now) for key, each in store.budgets.items()},
         "podDeleted": pod is not None and after is None,
         "podTerminating": after is not None and after.metadata.deletion_timestamp is not None,
         "podWritten": store.is_pod_written,
@@ -216,7 +216,7 @@ def _answer_disruption(line: bytes, source: str) -> _Document:
         namespace = stored.budget.metadata.namespace
         own = [pod for pod in pods if pod.metadata.namespace == namespace]
         changed, is_written = synced(stored, own, scale_of, requested.now)
-        answers[stored.budget.key] = {**told_budget(changed), "written": is_written}
+        answers[stored.budget.key] = {**reported_budget(changed), "written": is_written}
         reported = answers[stored.budget.key]
         reported["conditions"] = _with_token(reported["conditions"], requested.now)
     return answers
@@ -313,7 +313,7 @@ def _conditions(status: _Document) -> tuple[BudgetCondition, ...]:
     return msgspec.convert(status.get("conditions") or (), type=tuple[BudgetCondition, ...])
 
 
-def told_budget(stored: StoredBudget) -> _Document:
+def reported_budget(stored: StoredBudget) -> _Document:
     """Return a budget's complete status."""
     status = status_of(stored)
     conditions = [

@@ -253,8 +253,8 @@ def _evict_by_budget(
     try:
         _delete(store, _pod(request, store), wanted, now, rules)
     except EvictionRejectedError as rejection:
-        told_version = options.preconditions is not None and options.preconditions.resource_version is not None
-        if rejection.answer.status == CONFLICT and goes_unready and not told_version:
+        reported_version = options.preconditions is not None and options.preconditions.resource_version is not None
+        if rejection.answer.status == CONFLICT and goes_unready and not reported_version:
             raise EvictionRejectedError(being_processed(budgets[0].budget.metadata.name)) from None
         raise
 

@@ -24,7 +24,7 @@ from kpreempt.schedulers.extender_protocol import (
     NodeVictims,
 )
 from kpreempt.verdict import Code
-from tests.fake_extender import Asked, FakeExtender, good
+from tests.fake_extender import FakeExtender, ReceivedRequest, good
 
 Predicate = Callable[[str], Code]
 Prioritizer = Callable[[str], int]
@@ -212,7 +212,7 @@ def serving(made_up: Sequence[MadeUp]) -> Iterator[str]:
     """The URL of a server that answers for each extender below its name."""
     by_name = {each.name: each for each in made_up}
 
-    def reply(request: Asked) -> bytes:
+    def reply(request: ReceivedRequest) -> bytes:
         name, verb = request.path.strip("/").split("/")
         return answer(by_name[name], verb, request.body)
 

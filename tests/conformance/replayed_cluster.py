@@ -171,13 +171,13 @@ class ReplayedCluster:
             return
         del self.pods[pod.key]
         self._sync(pod)
-        was_told = pod.metadata.deletion_timestamp is not None
-        self._replace(pod, is_deleted=True, was_told=was_told)
+        was_reported = pod.metadata.deletion_timestamp is not None
+        self._replace(pod, is_deleted=True, was_reported=was_reported)
         for each in list(self.pods.values()):
             if not each.spec.node_name and each.status.phase == "Pending":
                 self._soon_bound(each)
 
-    def _replace(self, pod: Pod, *, is_deleted: bool, was_told: bool = False) -> None:
+    def _replace(self, pod: Pod, *, is_deleted: bool, was_reported: bool = False) -> None:
         """Let its controller create a replacement: when it is deleted, or only once it is gone."""
         owner = controller_of(pod.metadata)
         if owner is None or owner.uid not in self._around.owners or pod.status.phase in TERMINAL_PHASES:
@@ -185,8 +185,8 @@ class ReplayedCluster:
         waits = owner.kind in ("StatefulSet", "DaemonSet") or (
             owner.kind == "Job" and f"{pod.metadata.namespace}/{owner.name}" in self._around.only_failed_are_replaced
         )
-        is_first_told = not is_deleted and pod.metadata.deletion_timestamp is None
-        if not (is_deleted if waits else is_first_told or (is_deleted and not was_told)):
+        is_first_reported = not is_deleted and pod.metadata.deletion_timestamp is None
+        if not (is_deleted if waits else is_first_reported or (is_deleted and not was_reported)):
             return
         # A Job counts the pod as failed, and backs off.
         if owner.kind == "Job":

@@ -213,7 +213,7 @@ class DrainRun:
             if blocked_pods:
                 yield blocked_pods
                 blocked_pods = 0.0
-            answer = yield from self._asked(pod.key, is_dry_run=is_dry_run)
+            answer = yield from self._requested(pod.key, is_dry_run=is_dry_run)
             if answer.status < 300:
                 break
             if answer.status == 404:
@@ -239,7 +239,7 @@ class DrainRun:
         error = yield from self._wait_for_all([pod], deadline)
         return still_there(pod, error) if error else ""
 
-    def _asked(self, key: str, *, is_dry_run: bool) -> Generator[float, None, Answer]:
+    def _requested(self, key: str, *, is_dry_run: bool) -> Generator[float, None, Answer]:
         """Return the answer that kubectl sees: the server retries after a conflict, the client after a retry delay."""
         cluster = self._cluster
         for silent in range(_SILENT_RETRIES + 1):

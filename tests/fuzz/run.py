@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import kpreempt
 from kpreempt.cli import process
-from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, objects_by_kind
+from tests.fake_api import Answer, FakeApi, FakeCluster, ReceivedRequest, objects_by_kind
 from tests.fuzz.cases import Case, case_of
 from tests.harmless import obeyed
 
@@ -132,7 +132,7 @@ def _become(case: Case, folder: Path) -> None:
 
 
 def _cluster(objects: list[dict[str, object]], answers: dict[str, bytes]) -> FakeCluster:
-    def instead(request: Asked) -> Answer | None:
+    def instead(request: ReceivedRequest) -> Answer | None:
         return next((Answer(body=body) for path, body in answers.items() if request.path.endswith(path)), None)
 
     return FakeCluster(_by_kind(objects), special=instead)

@@ -8,14 +8,14 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.fake_api import TLS, Answer, Asked, FakeApi, refused
+from tests.fake_api import TLS, Answer, FakeApi, ReceivedRequest, refused
 from tests.live.plane import ControlPlane
 
 # Secrets that must never be shown.
 TOKEN = "sesame-4b7e1c90"
 
 # The response to a request, if it is not the real one.
-Fault = Callable[[Asked], Answer | None]
+Fault = Callable[[ReceivedRequest], Answer | None]
 
 
 class FaultyProxy(FakeApi):
@@ -32,10 +32,10 @@ class FaultyProxy(FakeApi):
         self._page = page
         super().__init__(self._answer, certificate=certificate)
 
-    def _answer(self, request: Asked) -> Answer:
+    def _answer(self, request: ReceivedRequest) -> Answer:
         return self._fault(request) or self.real(request)
 
-    def real(self, request: Asked) -> Answer:
+    def real(self, request: ReceivedRequest) -> Answer:
         """Return the API server's response."""
         query = dict(request.query)
         if self._page is not None and "limit" in query:
@@ -72,12 +72,12 @@ def write_kubeconfig(folder: Path, server: str, authority: Path = TLS / "ca.crt"
 class Answers:
     """A fault that answers the first ``times`` requests that it ``concerns``."""
 
-    def __init__(self, answer: Answer, concerns: Callable[[Asked], bool], times: float) -> None:
+    def __init__(self, answer: Answer, concerns: Callable[[ReceivedRequest], bool], times: float) -> None:
         self._answer = answer
         self._concerns = concerns
         self._left = times
 
-    def __call__(self, request: Asked) -> Answer | None:
+    def __call__(self, request: ReceivedRequest) -> Answer | None:
         if self._left <= 0 or not self._concerns(request):
             return None
         self._left -= 1

@@ -36,8 +36,10 @@ def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
     before, after = rollout.before.workloads, rollout.after.workloads
     for name in sorted({*predicted, *before, *after}):
         was, came = before.get(name, _UNTOUCHED), after.get(name, _UNTOUCHED)
-        real = _told(was, came, rollout.preempted[name])
-        reported = _as_told(predicted[name]) if name in predicted else _told(was, _landed(name, check, rollout), 0)
+        real = _reported(was, came, rollout.preempted[name])
+        reported = (
+            _as_reported(predicted[name]) if name in predicted else _reported(was, _landed(name, check, rollout), 0)
+        )
         if reported["desiredAfter"] is None:
             # A snapshot does not have the desired size of every workload.
             del real["desiredAfter"]
@@ -65,7 +67,7 @@ def _landed(name: str, check: dict[str, Any], rollout: Rollout) -> Standing:
     )
 
 
-def _told(was: Standing, came: Standing, preempted: int) -> dict[str, object]:
+def _reported(was: Standing, came: Standing, preempted: int) -> dict[str, object]:
     """The outcome of a workload, in the words of the result."""
     return {
         "nodesBefore": dict(was.nodes),
@@ -77,7 +79,7 @@ def _told(was: Standing, came: Standing, preempted: int) -> dict[str, object]:
     }
 
 
-def _as_told(predicted: dict[str, Any]) -> dict[str, object]:
+def _as_reported(predicted: dict[str, Any]) -> dict[str, object]:
     """The same from the result, which omits the obvious."""
     return {
         "nodesBefore": predicted.get("nodesBefore", {}),

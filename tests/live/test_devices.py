@@ -168,7 +168,7 @@ def test_the_scheduler_allocates_as_predicted(
 
 
 def devices_of(plane: ControlPlane, name: str, observed: Observed) -> set[tuple[str, str]]:
-    """The pod's devices, each with its node: those of its own claim and of one that the scheduler created."""
+    """The pod's devices, each with its node: those of its own claim and of the one that the scheduler created."""
     if not observed.bound_to:
         return set()
     found = set()

@@ -16,7 +16,7 @@ import yaml
 
 from kpreempt.scheduler_table import LATEST_VERSION
 from tests.factories import LATER_VERSION
-from tests.fake_api import TLS, Answer, Asked, refused
+from tests.fake_api import TLS, Answer, ReceivedRequest, refused
 from tests.live import demo
 from tests.live.faults import TOKEN, Answers, Fault, FaultyProxy, write_kubeconfig
 from tests.live.patience import until
@@ -74,11 +74,11 @@ def ask(kubeconfig: Path, *options: str | Path) -> Ran:
     return ran
 
 
-def lists(path: str) -> Callable[[Asked], bool]:
+def lists(path: str) -> Callable[[ReceivedRequest], bool]:
     return lambda requested: requested.path == path
 
 
-def simulate_rest(requested: Asked) -> bool:
+def simulate_rest(requested: ReceivedRequest) -> bool:
     """Whether the request is for another page of pods."""
     return requested.path == PODS and "continue" in requested.query
 
@@ -99,7 +99,7 @@ def test_without_a_fault_the_proxy_is_transparent(plane: ControlPlane, tmp_path:
     assert ask(plane.kubeconfig) == Ran(0, RIGHT, "")
     with FaultyProxy(plane, lambda _: None, page=5) as proxy:
         assert ask(write_kubeconfig(tmp_path, proxy.url), "--strict") == Ran(0, RIGHT, "")
-    assert sum(map(simulate_rest, proxy.asked)) >= 4
+    assert sum(map(simulate_rest, proxy.requested)) >= 4
 
 
 def test_a_refused_connection(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_certificate_that_has_expired(plane: ControlPlane, tmp_path: Path) -> 
     with FaultyProxy(plane, lambda _: None, certificate="expired.pem") as proxy:
         ran = ask(write_kubeconfig(tmp_path, proxy.url))
     assert (ran.code, ran.out, ran.message) == (3, "", f"{proxy.url}: the server's certificate has expired")
-    assert proxy.asked == []
+    assert proxy.requested == []
 
 
 @pytest.mark.parametrize(
@@ -209,18 +209,23 @@ def test_a_temporary_failure_is_retried(plane: ControlPlane, tmp_path: Path, fau
     ],
 )
 def test_what_does_not_pass_ends_in_one_message(
-    plane: ControlPlane, tmp_path: Path, answer: Answer, concerns: Callable[[Asked], bool], path: str, problem: str
+    plane: ControlPlane,
+    tmp_path: Path,
+    answer: Answer,
+    concerns: Callable[[ReceivedRequest], bool],
+    path: str,
+    problem: str,
 ) -> None:
     with FaultyProxy(plane, Answers(answer, concerns, math.inf), page=5) as proxy:
         ran = ask(write_kubeconfig(tmp_path, proxy.url))
     assert (ran.code, ran.out, ran.message) == (3, "", f"{proxy.url}{path}: {problem}")
-    assert sum(map(concerns, proxy.asked)) <= 5
+    assert sum(map(concerns, proxy.requested)) <= 5
 
 
 def test_410_during_paging_restarts_and_warns_of_inconsistency(tmp_path: Path, forgetful: ControlPlane) -> None:
     is_first = True
 
-    def fault(requested: Asked) -> Answer | None:
+    def fault(requested: ReceivedRequest) -> Answer | None:
         nonlocal is_first
         if not is_first or not simulate_rest(requested):
             return None
@@ -235,7 +240,7 @@ def test_410_during_paging_restarts_and_warns_of_inconsistency(tmp_path: Path, f
     assert "not all kinds were read at the same time: " in ran.message
     running = forgetful.request("GET", f"{PODS}?fieldSelector=status.phase%3DRunning")["items"]
     assert json.loads(verdict.read_text(encoding="utf-8"))["cluster"]["pods"] == len(running)
-    assert sum(requested.path == PODS and "continue" not in requested.query for requested in proxy.asked) == 2
+    assert sum(requested.path == PODS and "continue" not in requested.query for requested in proxy.requested) == 2
 
 
 def test_a_server_that_takes_connections_and_never_answers(tmp_path: Path) -> None:
@@ -251,7 +256,7 @@ def test_a_server_that_takes_connections_and_never_answers(tmp_path: Path) -> No
 def test_an_api_server_that_stops_answering_in_the_middle(plane: ControlPlane, tmp_path: Path) -> None:
     is_over = Event()
 
-    def fault(requested: Asked) -> Answer | None:
+    def fault(requested: ReceivedRequest) -> Answer | None:
         if simulate_rest(requested):
             is_over.wait(PATIENCE_SECONDS)
         return None
@@ -267,7 +272,7 @@ def test_an_api_server_that_stops_answering_in_the_middle(plane: ControlPlane, t
 def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_path: Path) -> None:
     looks = 0
 
-    def fault(requested: Asked) -> Answer | None:
+    def fault(requested: ReceivedRequest) -> Answer | None:
         nonlocal looks
         if requested.path != PODS:
             return None

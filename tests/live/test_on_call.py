@@ -148,8 +148,8 @@ def test_the_priority_from_which_a_pod_is_at_risk_is_the_real_scheduler_s(situat
     assert item["pod"] == f"{LAB}/train-1"
     [threshold] = [each for each in item["thresholds"] if each["size"] == "own"]
     assert (threshold["anywhere"], threshold["onNode"]) == (501, 501)
-    asked_about = situation.answer("explain", *threshold["options"])
-    assert [each["pod"] for each in asked_about["victims"][item["node"]]] == [item["pod"]]
+    selected = situation.answer("explain", *threshold["options"])
+    assert [each["pod"] for each in selected["victims"][item["node"]]] == [item["pod"]]
     requests = {"cpu": f"{threshold['requests']['cpu']}m", GPU: str(threshold["requests"][GPU])}
     try:
         below = observe(situation.plane, eviction.pod(LAB, "below", threshold["anywhere"] - 1, requests), set())

@@ -92,7 +92,7 @@ def cache() -> Iterator[Reference]:
 
 @pytest.mark.go
 def test_places_that_a_recording_knows_are_those_of_the_schedulers_cache(cache: Reference) -> None:
-    told: Counter[bool] = Counter()
+    reported: Counter[bool] = Counter()
     for seed in range(RUNS):
         story = Story(Random(seed))
         pods: list[dict[str, list[str]]] = cache.ask({"steps": story.steps})["pods"]
@@ -103,9 +103,9 @@ def test_places_that_a_recording_knows_are_those_of_the_schedulers_cache(cache: 
                 pairs: list[tuple[str, str]] = list(zip(order.places, genuine, strict=True))
                 assert all(not mine or mine == its for mine, its in pairs), (seed, number, node, pairs)
                 assert {each for each in order.places if each}.union(order.unplaced) == set(genuine), (seed, number)
-                told.update(bool(mine) for mine, _ in pairs)
+                reported.update(bool(mine) for mine, _ in pairs)
     # Otherwise nothing would have been compared.
-    assert told[True] > told[False] / 2, told
+    assert reported[True] > reported[False] / 2, reported
 
 
 @pytest.mark.go

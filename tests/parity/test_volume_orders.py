@@ -10,10 +10,10 @@ import pytest
 
 from tests.parity.reference import CHECKOUT, Genuine
 from tests.parity.volume_orders import (
-    asked_often,
     genuine_outcome,
-    outcomes_told,
-    told,
+    repeated,
+    reported,
+    reported_outcomes,
     untold,
     volume_order_search,
 )
@@ -32,9 +32,9 @@ def genuine(reference: Path) -> Iterator[Genuine]:
 @pytest.mark.go
 def test_reported_outcomes_are_exactly_those_of_the_real_scheduler(genuine: Genuine) -> None:
     scenario = json.loads(EQUAL_VOLUMES.read_text(encoding="utf-8"))
-    answers, ours = asked_often(genuine.answer, OFTEN, scenario), told(scenario)
+    answers, ours = repeated(genuine.answer, OFTEN, scenario), reported(scenario)
     assert untold(answers, ours) == []
-    outcomes = outcomes_told(ours["verdict"])
+    outcomes = reported_outcomes(ours["verdict"])
     assert len(outcomes) == 2
     seen = [genuine_outcome(answer) for answer in answers["answers"]]
     assert all(outcome in seen for outcome in outcomes)
@@ -50,7 +50,7 @@ def test_real_results_are_among_the_reported_ones(reference: Path) -> None:
 
 def test_an_unreported_result_is_detected() -> None:
     scenario = json.loads(EQUAL_VOLUMES.read_text(encoding="utf-8"))
-    ours = told(scenario)
+    ours = reported(scenario)
     elsewhere = {"verdict": {"chosenNodes": ["n7"], "feasibleNodes": ["n7"], "filter": {"n0": {"code": "Success"}}}}
     assert untold({"answers": [elsewhere]}, ours) == [
         "not told: {'nodes': ['n7'], 'victims': {}, 'message': ''}",

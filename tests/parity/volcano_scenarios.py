@@ -78,11 +78,11 @@ class Room:
     name: str
     left: dict[str, int]
 
-    def take(self, asked: dict[str, int]) -> bool:
+    def take(self, requested: dict[str, int]) -> bool:
         """Reserve capacity for a pod; return False, and reserve nothing, if there is too little."""
-        if any(amount > self.left.get(name, 0) for name, amount in asked.items()):
+        if any(amount > self.left.get(name, 0) for name, amount in requested.items()):
             return False
-        for name, amount in asked.items():
+        for name, amount in requested.items():
             self.left[name] = self.left.get(name, 0) - amount
         return True
 
@@ -234,7 +234,7 @@ class Task:
 
     name: str
     requests: Object
-    asked: dict[str, int]
+    requested: dict[str, int]
     spec: Object
     labels: Object
     annotations: Object
@@ -243,29 +243,29 @@ class Task:
 def _requests(draw: Draw, plan: Plan) -> tuple[Object, dict[str, int]]:
     """A container's requests, and the capacity they need."""
     requests: Object = {}
-    asked: dict[str, int] = {}
+    requested: dict[str, int] = {}
     if not (plan.has("best effort") and draw(st.booleans())):
         cpu, memory = draw(st.sampled_from([(1000, 1024), (2000, 2048), (1000, 2048), (500, 512), (3000, 1024)]))
         requests = {"cpu": f"{cpu}m" if cpu % 1000 else str(cpu // 1000), "memory": f"{memory}Mi"}
-        asked = {"cpu": cpu, "memory": memory}
+        requested = {"cpu": cpu, "memory": memory}
         if _one_in(draw, 8):
             dropped = draw(st.sampled_from(["cpu", "memory"]))
-            del requests[dropped], asked[dropped]
+            del requests[dropped], requested[dropped]
     if plan.has("gpu") and draw(st.booleans()):
-        asked[GPU] = draw(st.sampled_from([1, 2, 0]))
-        requests[GPU] = str(asked[GPU])
+        requested[GPU] = draw(st.sampled_from([1, 2, 0]))
+        requests[GPU] = str(requested[GPU])
     if plan.has("scalars"):
         for scalar, (amount, pieces) in SCALARS.items():
             if _one_in(draw, 3):
-                requests[scalar], asked[scalar] = amount, pieces
+                requests[scalar], requested[scalar] = amount, pieces
         if _one_in(draw, 4):
             requests[draw(st.sampled_from(["requests.cpu", "count/pods", "storage", "attachable-volumes-x"]))] = "1"
-    return requests, asked
+    return requests, requested
 
 
 @st.composite
 def _tasks(draw: Draw, plan: Plan, name: str, *, running: bool) -> Task:
-    requests, asked = _requests(draw, plan)
+    requests, requested = _requests(draw, plan)
     spec = draw(_placement(plan, running=running))
     container = _container(requests)
     if plan.has("images"):
@@ -278,7 +278,7 @@ def _tasks(draw: Draw, plan: Plan, name: str, *, running: bool) -> Task:
         spec["initContainers"] = [{"name": "i", "image": "busybox", "resources": amount}]
     if plan.has("init") and _one_in(draw, 3):
         spec["overhead"] = {"cpu": "100m", "memory": "10Mi"}
-    return Task(name, requests, asked, spec, *_marks(draw, plan))
+    return Task(name, requests, requested, spec, *_marks(draw, plan))
 
 
 def _marks(draw: Draw, plan: Plan) -> tuple[Object, Object]:
@@ -378,7 +378,7 @@ def _fillers(draw: Draw, plan: Plan) -> list[Object]:
     task = Task("w", requests, {"cpu": size, "memory": 1024}, {"containers": [_container(requests)]}, {}, {})
     pods = []
     for room in plan.rooms:
-        while len(pods) < FILLERS and room.take(task.asked):
+        while len(pods) < FILLERS and room.take(task.requested):
             pods.append(_pod(job, task, len(pods), room.name))
     spec = draw(_group_specs(plan, job, [task], len(pods)))
     if draw(st.integers(0, 3)):
@@ -468,7 +468,7 @@ def _pods(draw: Draw, plan: Plan, job: Job, task: Task, number: int) -> Object |
     """A pod of a job with additions of features. None if it should run and fits on no node."""
     node = None
     if job.running and not _one_in(draw, 8):
-        node = _room(draw, plan, task.asked)
+        node = _room(draw, plan, task.requested)
         if node is None:
             return None
     pod = _pod(job, task, number, node)
@@ -483,7 +483,7 @@ def _pods(draw: Draw, plan: Plan, job: Job, task: Task, number: int) -> Object |
     return pod
 
 
-def _room(draw: Draw, plan: Plan, asked: dict[str, int]) -> str | None:
+def _room(draw: Draw, plan: Plan, requested: dict[str, int]) -> str | None:
     """A node with capacity, starting at a drawn one; sometimes one without, or a missing one."""
     start = draw(st.integers(0, len(plan.rooms) - 1))
     if plan.has("overfull") and _one_in(draw, 12):
@@ -491,7 +491,7 @@ def _room(draw: Draw, plan: Plan, asked: dict[str, int]) -> str | None:
     if plan.has("missing") and _one_in(draw, 8):
         return "gone"
     for room in plan.rooms[start:] + plan.rooms[:start]:
-        if room.take(asked):
+        if room.take(requested):
             return room.name
     return None
 

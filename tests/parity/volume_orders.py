@@ -31,7 +31,7 @@ _WAITS = {"volumeBindingMode": "WaitForFirstConsumer"}
 _STORAGE = {"apiVersion": "storage.k8s.io/v1"}
 
 
-def told(scenario: Scenario) -> Answer:
+def reported(scenario: Scenario) -> Answer:
     """The verdict on a scenario from a dump, without the scheduler's internal order."""
     read = decode_scenario(json.dumps(scenario).encode(), "scenario", 1)
     scheduler = scheduler_for(feature_gates=read.feature_gates)
@@ -42,7 +42,7 @@ def told(scenario: Scenario) -> Answer:
     return {"verdict": json.loads(encode_json(verdict))}
 
 
-def asked_often(ask: Ask, times: int, scenario: Scenario) -> Answer:
+def repeated(ask: Ask, times: int, scenario: Scenario) -> Answer:
     """The real scheduler's results with the volumes in several orders, each different one once."""
     shuffle = random.Random(json.dumps(scenario, sort_keys=True))
     answers: list[Answer] = []
@@ -56,7 +56,7 @@ def asked_often(ask: Ask, times: int, scenario: Scenario) -> Answer:
     return {"answers": answers}
 
 
-def outcomes_told(verdict: dict[str, Any]) -> list[Object]:
+def reported_outcomes(verdict: dict[str, Any]) -> list[Object]:
     """The possible outcomes of the pod: the verdict's own first."""
     own = {
         "nodes": verdict.get("nominatedNodes") or verdict.get("landsOn") or [],
@@ -89,7 +89,7 @@ def untold(genuine: Answer, ours: Answer) -> list[str]:
     verdict = ours["verdict"]
     if not verdict.get("volumeChoices", {}).get("complete", True):
         return []
-    outcomes = outcomes_told(verdict)
+    outcomes = reported_outcomes(verdict)
     lines = [
         f"not told: {outcome}" for answer in genuine["answers"] if (outcome := genuine_outcome(answer)) not in outcomes
     ]
@@ -123,8 +123,8 @@ def volume_order_search(path: Path, examples: int, start: int) -> Search:
     with Genuine(path) as genuine:
         return search_among(
             equal_volumes(),
-            partial(asked_often, genuine.answer, TIMES),
-            told,
+            partial(repeated, genuine.answer, TIMES),
+            reported,
             untold,
             count_outcomes,
             examples=examples,

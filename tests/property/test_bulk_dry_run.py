@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube.preemption.evaluator import MAX_WITH_STEPS
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Alternatives, Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
-from tests.equal_pods import Told, told_of, told_outcomes
+from tests.equal_pods import PossibleResult, outcome_of, reported_outcomes
 from tests.strategies import Object, scenarios
 from tests.strategies_crowds import crowded_scenario
 from tests.strategies_whole import whole_scenarios
@@ -90,7 +90,7 @@ def assert_equal_of_a_dump(scenario: Object) -> None:
         plain = decide(scenario, at_once=False, knows_order=False)
         at_once = decide(scenario, at_once=True, knows_order=False)
     if all(followed):
-        assert told_outcomes(at_once) == told_outcomes(plain)
+        assert reported_outcomes(at_once) == reported_outcomes(plain)
         assert spelt_out(at_once) == spelt_out(plain)
         assert at_once.assumptions == plain.assumptions
     assert without_outcomes(at_once) == without_outcomes(plain)
@@ -105,10 +105,10 @@ def noted(followed: list[bool], outcomes: Outcomes[PodInfo]) -> Outcomes[PodInfo
     return outcomes
 
 
-def spelt_out(verdict: Verdict) -> dict[str, set[Told]]:
+def spelt_out(verdict: Verdict) -> dict[str, set[PossibleResult]]:
     """The expanded outcomes on each candidate that has several."""
     return {
-        each.node: {reported for outcome in each.outcomes for reported in told_of(outcome)}
+        each.node: {reported for outcome in each.outcomes for reported in outcome_of(outcome)}
         for each in verdict.candidates
         if each.outcomes is not msgspec.UNSET
     }

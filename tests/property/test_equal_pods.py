@@ -15,7 +15,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
-from tests.equal_pods import Told, told_outcomes
+from tests.equal_pods import PossibleResult, reported_outcomes
 from tests.factories import make_budget, make_node, make_pod
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
@@ -60,21 +60,21 @@ def as_a_dump(scenario: Object) -> ClusterSnapshot:
     return msgspec.structs.replace(cluster_of(scenario["objects"]), has_scheduler_order=False)
 
 
-def decided_in(scenario: Object, order: list[Any]) -> set[Told]:
+def decided_in(scenario: Object, order: list[Any]) -> set[PossibleResult]:
     """The scheduler's result if its cache has the pods in this order."""
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), pods=order, has_scheduler_order=True)
-    return told_outcomes(decide(scenario, cluster))
+    return reported_outcomes(decide(scenario, cluster))
 
 
 @LAWS
 @given(equals(scenarios(rich=True, max_pods=12)) | equals(whole_scenarios()), st.randoms(use_true_random=False))
 def test_any_orders_result_is_among_the_reported_outcomes(scenario: dict[str, Any], chance: Any) -> None:
     cluster = as_a_dump(scenario)
-    told = told_outcomes(decide(scenario, cluster))
+    reported = reported_outcomes(decide(scenario, cluster))
     for _ in range(6):
         order = list(cluster.pods)
         chance.shuffle(order)
-        assert decided_in(scenario, order) <= told
+        assert decided_in(scenario, order) <= reported
 
 
 @st.composite
@@ -111,15 +111,15 @@ def test_reported_outcomes_are_those_of_orders(drawn: tuple[ClusterSnapshot, Pod
     cluster, pod = drawn
     kube = KubeScheduler()
 
-    def told(cluster: ClusterSnapshot) -> set[Told]:
-        return told_outcomes(kube.decide(kube.prepare(cluster, now=NOW), pod))
+    def reported(cluster: ClusterSnapshot) -> set[PossibleResult]:
+        return reported_outcomes(kube.decide(kube.prepare(cluster, now=NOW), pod))
 
     by_node = [[pod for pod in cluster.pods if pod.spec.node_name == node.metadata.name] for node in cluster.nodes]
     reached = set()
     for orders in product(*map(permutations, by_node)):
         pods = list(chain.from_iterable(orders))
-        reached |= told(msgspec.structs.replace(cluster, pods=pods, has_scheduler_order=True))
-    assert told(cluster) == reached
+        reached |= reported(msgspec.structs.replace(cluster, pods=pods, has_scheduler_order=True))
+    assert reported(cluster) == reached
 
 
 @LAWS
@@ -127,4 +127,4 @@ def test_reported_outcomes_are_those_of_orders(drawn: tuple[ClusterSnapshot, Pod
 def test_the_victims_of_the_likely_order_are_among_the_outcomes(scenario: dict[str, Any]) -> None:
     verdict = decide(scenario, as_a_dump(scenario))
     likely = {(node, frozenset(victim.pod for victim in verdict.victims[node])) for node in verdict.nominated_nodes}
-    assert likely <= {(node, victims) for node, victims, _ in told_outcomes(verdict)}
+    assert likely <= {(node, victims) for node, victims, _ in reported_outcomes(verdict)}

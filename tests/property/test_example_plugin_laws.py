@@ -16,7 +16,7 @@ from kpreempt.plugins.examples.elastic_quota import NOTHING, Usage, plus, usage_
 from kpreempt.plugins.examples.rack_colocation import RackColocation
 from kpreempt.verdict import Status
 from tests.factories import make_node, make_pod
-from tests.unit.plugins.running import Asked, cluster_of, decide_with
+from tests.unit.plugins.running import PluginRun, cluster_of, decide_with
 
 QUOTAS = "ElasticQuota.scheduling.x-k8s.io"
 NODES = [
@@ -84,7 +84,7 @@ def rejection(status: Status) -> tuple[object, ...]:
 def test_removing_and_adding_restores_the_state(
     there: list[Pod], request: Pod, args: dict[str, int], data: st.DataObject
 ) -> None:
-    setting = Asked(RackColocation, cluster_of(NODES, there), request, args)
+    setting = PluginRun(RackColocation, cluster_of(NODES, there), request, args)
     framework, state = setting.framework, setting.state
     node_info = framework.cluster.by_name[data.draw(st.sampled_from(NAMES))]
     before = framework.run_filters(state, request, node_info)
@@ -102,15 +102,17 @@ def test_removing_and_adding_restores_the_state(
 def test_a_dry_run_counts_as_if_the_pods_never_existed(
     there: list[Pod], request: Pod, args: dict[str, int], data: st.DataObject
 ) -> None:
-    setting = Asked(RackColocation, cluster_of(NODES, there), request, args)
+    setting = PluginRun(RackColocation, cluster_of(NODES, there), request, args)
     node_info = setting.framework.cluster.by_name[data.draw(st.sampled_from(NAMES))]
     away = [info for info in node_info.pods if data.draw(st.booleans())]
     state, without = setting.framework.without_pods(setting.state, request, node_info, away)
     deleted = {info.key for info in away}
-    anew = Asked(RackColocation, cluster_of(NODES, [pod for pod in there if pod.key not in deleted]), request, args)
-    node_anew = anew.framework.cluster.by_name[node_info.name]
+    fresh = PluginRun(
+        RackColocation, cluster_of(NODES, [pod for pod in there if pod.key not in deleted]), request, args
+    )
+    fresh_node = fresh.framework.cluster.by_name[node_info.name]
     in_dry_run = setting.framework.run_filters(state, request, without)
-    assert in_dry_run == anew.framework.run_filters(anew.state, request, node_anew)
+    assert in_dry_run == fresh.framework.run_filters(fresh.state, request, fresh_node)
 
 
 def held_against_a_cluster_without_victims(

@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import PodChoice, PossibleOutcome
 from tests.conformance.cases import NOW
-from tests.equal_pods import Told, told_of
+from tests.equal_pods import PossibleResult, outcome_of
 from tests.factories import make_budget, make_node, make_pod
 
 LAWS = settings(max_examples=1000, deadline=None)
@@ -83,7 +83,7 @@ def spelt_out(possible: Possible[Sized]) -> Iterator[tuple[frozenset[str], int]]
     """Every way in which an outcome can occur."""
     certain = [pod.name for pod in possible.pods]
     choices = [PodChoice(each.number, [pod.name for pod in each.pods]) for each in possible.choices]
-    for _, deleted, violations in told_of(PossibleOutcome("", certain, choices, possible.num_violations)):
+    for _, deleted, violations in outcome_of(PossibleOutcome("", certain, choices, possible.num_violations)):
         yield deleted, violations
 
 
@@ -133,7 +133,7 @@ def full_nodes(draw: st.DrawFn) -> tuple[ClusterSnapshot, Pod]:
     return ClusterSnapshot(nodes=nodes, pods=pods, pod_disruption_budgets=budgets), incoming
 
 
-def told_of_nodes(cluster: ClusterSnapshot, pod: Pod, *, at_once: bool) -> dict[str, set[Told]]:
+def outcomes_of_nodes(cluster: ClusterSnapshot, pod: Pod, *, at_once: bool) -> dict[str, set[PossibleResult]]:
     """The possible outcomes of each candidate, or the likely order's if it is certain."""
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9):
         kube = KubeScheduler()
@@ -141,7 +141,7 @@ def told_of_nodes(cluster: ClusterSnapshot, pod: Pod, *, at_once: bool) -> dict[
     return {
         each.node: {(each.node, frozenset(each.victims), each.num_pdb_violations)}
         if each.outcomes is msgspec.UNSET
-        else {reported for outcome in each.outcomes for reported in told_of(outcome)}
+        else {reported for outcome in each.outcomes for reported in outcome_of(outcome)}
         for each in verdict.candidates
     }
 
@@ -149,4 +149,4 @@ def told_of_nodes(cluster: ClusterSnapshot, pod: Pod, *, at_once: bool) -> dict[
 @LAWS
 @given(full_nodes())
 def test_ties_are_followed_on_columns_as_pod_by_pod(drawn: tuple[ClusterSnapshot, Pod]) -> None:
-    assert told_of_nodes(*drawn, at_once=True) == told_of_nodes(*drawn, at_once=False)
+    assert outcomes_of_nodes(*drawn, at_once=True) == outcomes_of_nodes(*drawn, at_once=False)

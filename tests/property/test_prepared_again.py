@@ -167,11 +167,11 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
             # Time advances, also past future start times; it replaces missing ones.
             now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 60, -3600, 86400])))
             prepared = kube.prepare(cluster, now=now, is_queued=is_queued, before=prepared)
-            anew = kube.prepare(cluster, now=now, is_queued=is_queued)
+            fresh = kube.prepare(cluster, now=now, is_queued=is_queued)
             for incoming in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
                 steps, scores, nodes = data.draw(st.sampled_from(RECORDED))
                 again = kube.decide(prepared, incoming, records_steps=steps, records_scores=scores, records_nodes=nodes)
-                expected = kube.decide(anew, incoming, records_steps=steps)
+                expected = kube.decide(fresh, incoming, records_steps=steps)
                 assert not nodes or again.filter == expected.filter
                 if not nodes:
                     assert rejecting_plugins(again) == rejecting_plugins(expected)
@@ -237,8 +237,8 @@ def test_other_nodes_equal_a_fresh_preparation(scenario: dict[str, Any], data: s
     other = msgspec.structs.replace(cluster, nodes=[*new, *left], pods=pods)
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
         again = kube.prepare(other, now=NOW, before=kube.prepare(cluster, now=NOW))
-        anew = kube.prepare(other, now=NOW)
-        assert kube.decide(again, pod) == kube.decide(anew, pod)
+        fresh = kube.prepare(other, now=NOW)
+        assert kube.decide(again, pod) == kube.decide(fresh, pod)
 
 
 def renamed(node: Node, name: str) -> Node:

@@ -92,14 +92,14 @@ def test_cached_data_gives_the_same_decision(
         for number in range(10):
             now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 0, 60])))
             prepared = kube.prepare(cluster, now=now, before=prepared)
-            anew = kube.prepare(cluster, now=now)
+            again = kube.prepare(cluster, now=now)
             own = next((pod for pod in cluster.pods if pod.key == incoming.key), incoming)
             another = msgspec.structs.replace(incoming, metadata=make_pod(f"like-{number}").metadata)
             for pod in (data.draw(st.sampled_from([own, another])), another):
                 decided = kube.decide(
                     prepared, pod, records_steps=False, records_scores=False, records_nodes=False, is_popped=True
                 )
-                expected = kube.decide(anew, pod, records_steps=False, is_popped=True)
+                expected = kube.decide(again, pod, records_steps=False, is_popped=True)
                 assert rejecting_plugins(decided) == rejecting_plugins(expected)
                 assert what_counts(decided) == what_counts(expected)
             cluster = changed(data.draw, cluster, incoming)
@@ -123,11 +123,11 @@ def test_equal_pods_are_reported_the_same_in_bulk_and_one_by_one(allowed: tuple[
     pods = [running(f"n0-{index}", "n0", app, 0, 1) for index, app in enumerate("aba")]
     budgets = [make_budget(app, {"app": app}, number) for app, number in zip(APPS, allowed, strict=True)]
     cluster = ClusterSnapshot(nodes=[make_node("n0", cpu="3")], pods=pods, pod_disruption_budgets=budgets)
-    told: list[object] = []
+    reported: list[object] = []
     for min_pods in (0, 10**9):
         with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods):
             kube = scheduler.KubeScheduler()
             verdict = kube.decide(kube.prepare(cluster, now=NOW), make_pod("asked", cpu="2", priority=10))
         (candidate,) = verdict.candidates
-        told.append(candidate.outcomes)
-    assert told[0] == told[1] != []
+        reported.append(candidate.outcomes)
+    assert reported[0] == reported[1] != []

@@ -267,8 +267,8 @@ def test_victims_have_a_lower_priority_than_their_preemptor(scenario: Scenario) 
             assert step.priority < known[step.cause]
         elif step.kind is not StepKind.SCALED:
             known[step.pod] = step.priority
-    told = [(step.pod, step.cause) for step in simulation.steps if step.kind is StepKind.TERMINATING and step.cause]
-    assert sorted((each.pod, each.cause) for each in simulation.displaced) == sorted(told)
+    reported = [(step.pod, step.cause) for step in simulation.steps if step.kind is StepKind.TERMINATING and step.cause]
+    assert sorted((each.pod, each.cause) for each in simulation.displaced) == sorted(reported)
 
 
 @LAWS

@@ -36,7 +36,7 @@ UNDOES = {
 Scenario = dict[str, Any]
 
 
-def asked(scenario: Scenario) -> tuple[ClusterSnapshot, VolcanoConfiguration]:
+def requested(scenario: Scenario) -> tuple[ClusterSnapshot, VolcanoConfiguration]:
     """The cluster and the configuration; scenarios with an invalid configuration are skipped."""
     raw = [msgspec.Raw(msgspec.json.encode(each)) for each in scenario["objects"]]
     cluster = apply_cluster_defaults(cluster_from_json(raw, "scenario"))
@@ -50,7 +50,7 @@ def asked(scenario: Scenario) -> tuple[ClusterSnapshot, VolcanoConfiguration]:
 
 def session(scenario: Scenario, chance: Chance | None = None) -> tuple[ClusterSnapshot, SessionVerdict]:
     """The cluster, and a session on it."""
-    cluster, configuration = asked(scenario)
+    cluster, configuration = requested(scenario)
     return cluster, run_session(cluster, configuration, now=NOW, chance=chance)
 
 
@@ -62,7 +62,7 @@ def dumped(cluster: ClusterSnapshot) -> bytes:
 @LAW
 @given(volcano_scenarios(), st.none() | st.integers(0, 5))
 def test_a_session_changes_nothing_and_is_the_same_again(scenario: Scenario, seed: int | None) -> None:
-    cluster, configuration = asked(scenario)
+    cluster, configuration = requested(scenario)
     before = dumped(cluster)
     first, again = (
         run_session(cluster, configuration, now=NOW, chance=None if seed is None else random.Random(seed))
@@ -108,7 +108,7 @@ def test_victims_were_candidates_allowed_by_the_votes(scenario: Scenario) -> Non
 @LAW
 @given(volcano_scenarios())
 def test_a_redacted_cluster_has_the_same_outcome(scenario: Scenario) -> None:
-    cluster, configuration = asked(scenario)
+    cluster, configuration = requested(scenario)
     redaction = redaction_of(cluster)
     names = dict(redaction.pairs())
     plain = run_session(reread(cluster, minimized), configuration, now=NOW)

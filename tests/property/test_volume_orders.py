@@ -27,7 +27,7 @@ def outcome_of(verdict: Verdict) -> VolumeOutcome:
     )
 
 
-def told_by(verdict: Verdict) -> list[VolumeOutcome]:
+def reported_by(verdict: Verdict) -> list[VolumeOutcome]:
     others = verdict.volume_choices.outcomes if verdict.volume_choices else []
     return [outcome_of(verdict), *others]
 
@@ -84,15 +84,15 @@ def test_reported_outcomes_are_those_of_all_orders(seed: int) -> None:
     pod = incoming(cluster)
     scheduler = KubeScheduler(behavior=behavior(gates={"StorageCapacityScoring": seed % 2 == 0}))
     possible: list[VolumeOutcome] = []
-    all_told: list[list[VolumeOutcome]] = []
+    all_reported: list[list[VolumeOutcome]] = []
     for volumes in itertools.permutations(cluster.persistent_volumes):
         ordered = msgspec.structs.replace(cluster, persistent_volumes=list(volumes))
         known = msgspec.structs.replace(ordered, has_scheduler_order=True)
         verdict = scheduler.decide(scheduler.prepare(ordered, now=NOW), pod)
         assert verdict.volume_choices is None or verdict.volume_choices.complete
         assert outcome_of(scheduler.decide(scheduler.prepare(known, now=NOW), pod)) == outcome_of(verdict)
-        all_told.append(told_by(verdict))
+        all_reported.append(reported_by(verdict))
         if outcome_of(verdict) not in possible:
             possible.append(outcome_of(verdict))
-    for reported in all_told:
+    for reported in all_reported:
         assert sorted(map(repr, reported)) == sorted(map(repr, possible))

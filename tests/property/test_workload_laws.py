@@ -105,7 +105,7 @@ class Case:
         return Placing(self.cluster, self.scheduler, prepared, NOW, **extra, remembers=remembers)
 
 
-def told(placed: list[Placed]) -> list[object]:
+def reported(placed: list[Placed]) -> list[object]:
     """Everything reported about the pods; steps are those of the best candidates."""
     return [
         (each.pod.key, each.branch, each.victims, each.violating, each.ties, each.is_open, each.rejected, each.verdict)
@@ -121,7 +121,7 @@ def test_cached_decisions_hold_for_each_replica(scenario: Object, number: int, a
         remembered = list(case.placing(remembers=True, first=first).place(case.pods))
         plain = list(case.placing(remembers=False, first=first).place(case.pods))
     event(f"{sum(bool(each.victims) for each in plain)} preempt")
-    assert told(remembered) == told(plain)
+    assert reported(remembered) == reported(plain)
 
 
 @pytest.mark.parametrize("min_pods_of_table", [0, 10**9], ids=["at once", "one by one"])

@@ -429,7 +429,7 @@ def test_a_cluster_written_by_hand_gets_the_defaults_that_an_api_server_gives() 
     assert apply_cluster_defaults(filled) is filled
 
 
-def test_what_is_told_fast_is_all_that_records_may_lack() -> None:
+def test_fields_found_by_the_fast_reader_are_all_that_records_may_lack() -> None:
     fields = {"restart_policy", "scheduler_name", "termination_grace_period_seconds", "volumes"}
     assert set(POD_SPEC.rules_of(PodSpec)) == fields
     volume = Volume(rbd=RBDVolume(pool=""), azure_disk=AzureDisk(), iscsi=ISCSIVolume(), image=ImageVolume())

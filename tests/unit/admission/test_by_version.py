@@ -54,12 +54,12 @@ def selectors(admission: Admission) -> tuple[str, ...]:
     near = spec.affinity.pod_affinity.preferred[0].pod_affinity_term
     far = spec.affinity.pod_anti_affinity.required[0]
     (spread,) = spec.topology_spread_constraints
-    told = [
+    reported = [
         f"{str(each.label_selector).removeprefix('everything')} {'/'.join(each.match_label_keys)}".strip()
         for each in (far, near, spread)
     ]
     assert bool(far.mismatch_label_keys) == bool(far.match_label_keys)
-    return tuple(told)
+    return tuple(reported)
 
 
 MERGED = "v in (2),app notin (web) v"
@@ -88,10 +88,10 @@ def test_label_keys(version: str, gates: dict[str, bool], expected: tuple[str, .
     assert selectors(admission) == expected
 
 
-def test_what_is_dropped_is_told_with_its_gate() -> None:
+def test_what_is_dropped_is_reported_with_its_gate() -> None:
     pod = make_pod(**KEYS, resources={"limits": {"cpu": "2"}})
-    told = admit(pod, ClusterSnapshot(), rules_in("1.29")).assumptions
-    assert [(each.field, each.message.partition(" is assumed")[0].rpartition(" ")[2]) for each in told] == [
+    reported = admit(pod, ClusterSnapshot(), rules_in("1.29")).assumptions
+    assert [(each.field, each.message.partition(" is assumed")[0].rpartition(" ")[2]) for each in reported] == [
         ("spec.resources", "PodLevelResources"),
         ("spec.affinity[].matchLabelKeys", "MatchLabelKeysInPodAffinity"),
     ]
@@ -128,11 +128,11 @@ def test_resources_of_the_whole_pod(version: str, pod: Pod, expected: str | None
         assert resources is not None
         shown = " of ".join(str(each.get("cpu", "-")) for each in (resources.requests, resources.limits))
         assert shown == expected
-    told = {each.path: each.value for each in admission.changes if each.path.startswith("spec.resources")}
-    assert bool(told) == (resources != pod.spec.resources and resources is not None)
+    reported = {each.path: each.value for each in admission.changes if each.path.startswith("spec.resources")}
+    assert bool(reported) == (resources != pod.spec.resources and resources is not None)
 
 
-def test_the_usual_rules_are_those_of_the_version_that_is_asked_where_none_is_named() -> None:
+def test_the_default_rules_are_those_of_the_version_in_use_if_none_is_named() -> None:
     settings = KubeScheduler().settings
     assert api_server_rules(settings) == DEFAULT_RULES
     assert controller_rules(settings) == DEFAULT_CONTROLLERS

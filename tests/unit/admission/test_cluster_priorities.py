@@ -81,7 +81,7 @@ def test_a_pod_gets_the_priority_of(
     assert fill_priorities(filled)[0] is filled
 
 
-def test_pods_of_a_class_are_told_together_and_finished_ones_not_at_all() -> None:
+def test_pods_of_a_class_are_reported_together_and_finished_ones_not_at_all() -> None:
     gone = [pod(name, priorityClassName="gone") for name in "abc"]
     done = [pod("d", "Succeeded", priorityClassName="gone"), pod("e", "Failed", priorityClassName="high")]
     cluster = ClusterSnapshot(pods=[*gone, *done], priority_classes=CLASSES)

@@ -69,8 +69,8 @@ def test_what_is_about_pods(resource: str, is_counted: bool) -> None:
 
 
 def test_a_pod_takes_what_its_containers_ask_for() -> None:
-    told = {name: str(amount) for name, amount in usage_of(pod()).items()}
-    assert told == {
+    reported = {name: str(amount) for name, amount in usage_of(pod()).items()}
+    assert reported == {
         "count/pods": "1",
         "pods": "1",
         "cpu": "500m",
@@ -82,13 +82,13 @@ def test_a_pod_takes_what_its_containers_ask_for() -> None:
 
 
 def test_the_overhead_counts_where_there_is_a_limit_at_all() -> None:
-    told = usage_of(pod(overhead={"cpu": "100m", "memory": "1Gi"}))
-    assert (str(told["cpu"]), str(told["limits.memory"]), "limits.cpu" in told) == ("600m", "3Gi", False)
+    reported = usage_of(pod(overhead={"cpu": "100m", "memory": "1Gi"}))
+    assert (str(reported["cpu"]), str(reported["limits.memory"]), "limits.cpu" in reported) == ("600m", "3Gi", False)
 
 
 def test_what_the_whole_pod_asks_for_counts_instead_of_its_containers() -> None:
-    told = usage_of(pod(APP, BARE, resources={"requests": {"cpu": "3"}}))
-    assert (str(told["cpu"]), str(told["memory"])) == ("3", "1Gi")
+    reported = usage_of(pod(APP, BARE, resources={"requests": {"cpu": "3"}}))
+    assert (str(reported["cpu"]), str(reported["memory"])) == ("3", "1Gi")
 
 
 @pytest.mark.parametrize(
@@ -171,13 +171,13 @@ def test_what_is_used_is_counted_of_the_pods_that_it_is_about() -> None:
     assert {name: str(amount) for name, amount in used.items()} == {"pods": "2", "count/pods": "3", "cpu": "1"}
 
 
-def test_a_new_pod_that_a_quota_refuses_is_told_with_the_numbers() -> None:
+def test_a_new_pod_that_a_quota_refuses_is_reported_with_the_numbers() -> None:
     full, roomy = quota({"pods": "3"}, {"pods": "3"}), quota({"pods": "3"}, {"pods": "2"})
     elsewhere = msgspec.structs.replace(full, metadata=ObjectMeta(name="q", namespace="other"))
     assert rejected_by_quotas(pod(), ClusterSnapshot(resource_quotas=[roomy, elsewhere])) == []
-    (told,) = rejected_by_quotas(pod(), ClusterSnapshot(resource_quotas=[full, elsewhere]))
-    assert (told.subject, told.kind) == ("ResourceQuota shop/q", AssumptionKind.UNCERTAIN)
-    assert told.message.endswith("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
+    (reported,) = rejected_by_quotas(pod(), ClusterSnapshot(resource_quotas=[full, elsewhere]))
+    assert (reported.subject, reported.kind) == ("ResourceQuota shop/q", AssumptionKind.UNCERTAIN)
+    assert reported.message.endswith("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
 
 
 @given(
@@ -205,14 +205,14 @@ def test_a_new_pod_that_a_quota_refuses_is_told_with_the_numbers() -> None:
 def test_pods_that_are_counted_together_come_to_what_each_comes_to(
     pods: list[Pod], scopes: list[dict[str, Any]]
 ) -> None:
-    asked = quota({"pods": "9", "cpu": "9"}, scopeSelector={"matchExpressions": scopes})
-    covered = [each for each in pods if covers(asked, each)]
+    requested = quota({"pods": "9", "cpu": "9"}, scopeSelector={"matchExpressions": scopes})
+    covered = [each for each in pods if covers(requested, each)]
     cpu = sum(usage_of(each)["cpu"].nano for each in covered if "cpu" in usage_of(each))
-    used = QuotaCounts(pods).used_of(asked)
+    used = QuotaCounts(pods).used_of(requested)
     assert (used["pods"].nano, used["cpu"].nano) == (len(covered) * 10**9, cpu)
 
 
-def test_what_a_status_says_is_counted_for_nobody() -> None:
+def test_disruptions_allowed_in_a_status_count_for_no_pod() -> None:
     class Unread(list[Pod]):
         def __iter__(self) -> Iterator[Pod]:
             raise AssertionError

@@ -19,11 +19,11 @@ from tests.factories import make_pod
 REPLICA_SET = OwnerReference(kind="ReplicaSet", name="web-5d", uid="rs-1", api_version="apps/v1", controller=True)
 
 
-def pod(name: str, owner: OwnerReference | None = None, *, told: PodAnnotations | None = None, **parts: Any) -> Pod:
+def pod(name: str, owner: OwnerReference | None = None, *, reported: PodAnnotations | None = None, **parts: Any) -> Pod:
     made = make_pod(name, cpu="1", **{"scheduler_name": "volcano", **parts})
     owners = [owner] if owner else []
     return msgspec.structs.replace(
-        made, metadata=msgspec.structs.replace(made.metadata, owner_references=owners, annotations=told)
+        made, metadata=msgspec.structs.replace(made.metadata, owner_references=owners, annotations=reported)
     )
 
 
@@ -64,7 +64,9 @@ def groups_of(cluster: ClusterSnapshot) -> list[str]:
             1,
             id="a controller that does not exist yet",
         ),
-        pytest.param([pod("a", told=PodAnnotations(group_name="own"))], ["own"], 0, id="a pod that names its group"),
+        pytest.param(
+            [pod("a", reported=PodAnnotations(group_name="own"))], ["own"], 0, id="a pod that names its group"
+        ),
         pytest.param([pod("a", scheduler_name="default-scheduler")], [""], 0, id="a pod of another scheduler"),
     ],
 )
@@ -75,7 +77,7 @@ def test_which_pods_get_a_group(pods: list[Pod], named: list[str], made: int) ->
 
 
 def test_a_cluster_in_which_all_pods_have_groups_stays_the_same() -> None:
-    cluster = ClusterSnapshot(pods=[pod("a", told=PodAnnotations(group_name="own")), make_pod("b")])
+    cluster = ClusterSnapshot(pods=[pod("a", reported=PodAnnotations(group_name="own")), make_pod("b")])
     assert with_pod_groups(cluster) is cluster
 
 
@@ -87,8 +89,8 @@ def test_groups_that_are_there_stay_as_they_are() -> None:
 
 
 def test_what_a_group_takes_over_from_its_pod() -> None:
-    told = PodAnnotations(preemptable="false", revocable_zone="*", task_spec="x", queue_name="q")
-    first = pod("a", told=told, labels={PREEMPTABLE: "true", "app": "x"}, priority_class_name="high")
+    reported = PodAnnotations(preemptable="false", revocable_zone="*", task_spec="x", queue_name="q")
+    first = pod("a", reported=reported, labels={PREEMPTABLE: "true", "app": "x"}, priority_class_name="high")
     cluster = grouped(first)
     [group] = cluster.pod_groups
     assert group.metadata.annotations == {PREEMPTABLE: "false", REVOCABLE_ZONE: "*"}
@@ -100,7 +102,7 @@ def test_what_a_group_takes_over_from_its_pod() -> None:
     assert (spec.min_member, spec.min_task_member, spec.queue, spec.priority_class_name) == (1, {}, "q", "high")
     assert spec.min_resources == quota_usage(first.spec)
     assert group.status.phase == "Pending"
-    assert cluster.pods[0].metadata.annotations == msgspec.structs.replace(told, group_name="podgroup-uid-shop-a")
+    assert cluster.pods[0].metadata.annotations == msgspec.structs.replace(reported, group_name="podgroup-uid-shop-a")
 
 
 NAMESPACES = [
@@ -122,8 +124,8 @@ def test_in_which_queue_a_new_group_waits(namespace: str, queue: str, expected: 
     cluster = ClusterSnapshot(namespaces=NAMESPACES)
     group = PodGroup(metadata=AnnotatedMeta(name="g", namespace=namespace), spec=PodGroupSpec(queue=queue))
     assert admit_pod_group(group, cluster).spec.queue == expected
-    asked = pod("a", namespace=namespace, told=PodAnnotations(queue_name=queue))
-    assert grouped(asked, namespaces=NAMESPACES).pod_groups[0].spec.queue == expected
+    requested = pod("a", namespace=namespace, reported=PodAnnotations(queue_name=queue))
+    assert grouped(requested, namespaces=NAMESPACES).pod_groups[0].spec.queue == expected
 
 
 def amounts(**texts: str) -> ResourceList:

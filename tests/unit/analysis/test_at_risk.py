@@ -78,7 +78,7 @@ def test_the_priority_is_the_lowest_that_evicts() -> None:
     assert threshold(about(answer, "high"), SizeName.OWN).outcome == Outcome.PREEMPTS
 
 
-def test_a_pod_that_may_go_elsewhere_evicts_nobody_and_one_that_may_not_does() -> None:
+def test_a_pod_that_may_go_elsewhere_evicts_no_pod_and_one_that_may_not_does() -> None:
     found = threshold(about(ask(LOW, HIGH, nodes=2), "low"), SizeName.OWN)
     assert (found.anywhere, found.on_node, found.outcome, found.nodes) == (None, 11, Outcome.LANDS, ["node-b"])
 

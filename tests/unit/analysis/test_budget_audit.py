@@ -293,7 +293,7 @@ def test_a_selector_that_misses_by_one_label_is_shown_what_it_misses(
     assert only(answer, FindingId.SELECTS_NOTHING).near_misses == expected
 
 
-def test_hints_are_for_labels_that_somebody_wrote() -> None:
+def test_hints_are_for_labels_that_a_user_set() -> None:
     long, many = {"app": "w" * 63}, {f"app{each}": "web" for each in range(21)}
     web = pods("ReplicaSet web-1", 1, labels={"app": "w" * 64})
     assert only(audit(budget(labels=long), web), FindingId.SELECTS_NOTHING).near_misses == []
@@ -362,8 +362,8 @@ def test_pods_without_a_controller_count_nothing_and_alone_allow_nothing() -> No
     alone = audit(budget(max_unavailable=1), pods("", 2))
     assert found(alone) == [("error", "PodDisruptionBudget web", "unmanaged-pods")]
     assert remedies(only(alone, FindingId.UNMANAGED_PODS)) == [("Set", "minAvailable", 1)]
-    beside = audit(budget(max_unavailable=2), pods("", 1), deployment("web", 3), pods("ReplicaSet web-1", 3))
-    assert only(beside, FindingId.UNMANAGED_PODS).severity is Severity.WARNING
+    other = audit(budget(max_unavailable=2), pods("", 1), deployment("web", 3), pods("ReplicaSet web-1", 3))
+    assert only(other, FindingId.UNMANAGED_PODS).severity is Severity.WARNING
     assert found(audit(budget(min_available=1), pods("", 2))) == []
 
 
@@ -424,7 +424,7 @@ def test_where_budgets_may_not_be_listed_nothing_is_said_to_have_none() -> None:
     assert text.startswith("Findings unknown: PodDisruptionBudgets were not read.")
 
 
-def test_a_workload_of_the_name_of_another_ones_budget_is_told_as_the_workload() -> None:
+def test_a_workload_of_the_name_of_another_ones_budget_is_reported_as_the_workload() -> None:
     answer = audit(
         budget("api", max_unavailable=1),
         deployment("web", 2),
@@ -570,12 +570,14 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
     cluster, assumptions = fill_budget_statuses(with_pod)
     answer = audit_budgets(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW, assumptions=assumptions))
     counted = {item.budget for item in answer.items if item.is_counted}
-    told = {(breach.pod, item.budget) for item in answer.items for breach in item.violations if item.budget in counted}
+    reported = {
+        (breach.pod, item.budget) for item in answer.items for breach in item.violations if item.budget in counted
+    }
     for item in explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)).items:
         uses = [use for victims in item.victims.values() for victim in victims for use in victim.budgets]
         is_leaving = any(victim.terminating for victims in item.victims.values() for victim in victims)
         overdrawn = {(item.pod, use.budget) for use in uses if use.remaining < 0}
-        own = {pair for pair in told if pair[0] == item.pod}
+        own = {pair for pair in reported if pair[0] == item.pod}
         assert own <= overdrawn if is_leaving else own == overdrawn
         if item.outcome == Outcome.LANDS:
             assert not own

@@ -166,7 +166,7 @@ def test_the_volume_decides_where_the_pod_goes() -> None:
         pytest.param([FAST, csi_node("n1"), csi_node("n2")], id="a driver with topologies"),
     ],
 )
-def test_where_nobody_knows_from_which_nodes_a_volume_is_reached_the_outcome_is_uncertain(
+def test_the_outcome_is_uncertain_if_the_nodes_that_reach_a_volume_are_unknown(
     cluster: Sequence[Document],
 ) -> None:
     found = checked([*nodes(2), *cluster], [claim(), API])

@@ -35,7 +35,7 @@ def cluster(server: str = "", *kubelets: str) -> ClusterSnapshot:
         pytest.param("v1.8.15", "kube-1.8", id="the oldest scheduler"),
     ],
 )
-def test_a_version_that_is_known_and_modelled_is_asked_without_a_word(server: str, algorithm: str) -> None:
+def test_a_known_and_modeled_version_is_used_without_an_assumption(server: str, algorithm: str) -> None:
     assert algorithm_for(AUTO, cluster(server, "v1.30.0")) == (algorithm, [])
 
 
@@ -59,7 +59,7 @@ def test_the_newest_kubelet_stands_for_the_server(kubelets: list[str], algorithm
 
 
 @pytest.mark.parametrize("kubelets", [[], [""], ["kwok-v0.7.0", "fake"], ["v0.3.1"]], ids=repr)
-def test_without_any_sign_the_newest_is_asked(kubelets: list[str]) -> None:
+def test_without_any_sign_the_default_version_is_used(kubelets: list[str]) -> None:
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == (LATEST_ALGORITHM, TOLD)
@@ -92,7 +92,7 @@ def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None
         ),
     ],
 )
-def test_one_that_is_not_modelled_is_not_evaluated(found: ClusterSnapshot, algorithm: str, said: str) -> None:
+def test_one_that_is_not_modeled_is_not_evaluated(found: ClusterSnapshot, algorithm: str, said: str) -> None:
     chosen = algorithm_for(AUTO, found)
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == (algorithm, UNMODELED)
@@ -127,7 +127,7 @@ def test_a_release_whose_scheduler_is_that_of_another_is_that_one(suffix: str) -
         ("volcano-1.8", "v1.33.9", False),
     ],
 )
-def test_the_algorithm_that_is_named_is_asked_and_a_contradiction_told(
+def test_the_named_algorithm_is_used_and_a_contradiction_is_reported(
     named: str, server: str, is_reported: bool
 ) -> None:
     chosen = algorithm_for(named, cluster(server, "v1.29.0"))

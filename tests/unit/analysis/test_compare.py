@@ -143,7 +143,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
         ),
     ],
 )
-def test_differences_are_told_in_the_order_of_the_steps(other: Verdict, expected: list[tuple[str, ...]]) -> None:
+def test_differences_are_reported_in_the_order_of_the_steps(other: Verdict, expected: list[tuple[str, ...]]) -> None:
     found = [
         (each.step.value, each.subject, each.base, each.other, each.base_reason, each.other_reason)
         for each in differences_between(evicts(), other)

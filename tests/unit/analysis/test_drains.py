@@ -1,4 +1,4 @@
-"""Drains: who is evicted when, what blocks an eviction for ever, and what lets it go on."""
+"""Drains: which pods are evicted when, what blocks an eviction forever, and what unblocks it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def deployment(name: str, on: Sequence[str], **more: Any) -> list[Document]:
     return running(workload("Deployment", name, replicas=len(on), **more), on)
 
 
-def told(drain: Drain) -> list[str]:
+def reported(drain: Drain) -> list[str]:
     """When the pods of the nodes are evicted, and when nodes are empty."""
     evicted = [
         (step.at, f"{step.at:g} {step.pod.removeprefix('shop/')}")
@@ -37,7 +37,7 @@ def told(drain: Drain) -> list[str]:
 
 
 def reasons(drain: Drain) -> list[tuple[BlockReason, list[str]]]:
-    """What is blocked, and by whom."""
+    """The blocked evictions and what blocks them."""
     return [(each.reason, each.budgets) for each in drain.blocked]
 
 
@@ -59,7 +59,7 @@ def failing(drain: Drain) -> set[RuleId]:
 
 def test_pods_without_a_budget_go_at_once_and_take_their_time_to_stop() -> None:
     drain = drained([*nodes(2, "4"), *deployment("web", ["n1", "n1"])], "n1")
-    assert told(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty"]
+    assert reported(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty"]
     assert (drain.finishes, drain.moved, drain.min_seconds, drain.blocked) == (True, 2, 30.0, [])
     assert drain.passed is False
     assert failing(drain) == {RuleId.MIN_READY}
@@ -68,19 +68,19 @@ def test_pods_without_a_budget_go_at_once_and_take_their_time_to_stop() -> None:
 def test_a_budget_lets_one_go_at_a_time_and_kubectl_asks_every_five_seconds() -> None:
     cluster = [*nodes(2, "4"), *deployment("web", ["n1", "n1", "n1"]), budget("web", maxUnavailable=1)]
     drain = drained(cluster, "n1")
-    assert told(drain) == ["0 web-old-a", "5 web-old-b", "10 web-old-c", "40 n1 empty"]
+    assert reported(drain) == ["0 web-old-a", "5 web-old-b", "10 web-old-c", "40 n1 empty"]
     assert drain.finishes and drain.passed
 
 
 def test_pods_of_a_stateful_set_come_back_only_once_the_old_one_is_gone() -> None:
     pods = running(workload("StatefulSet", "db", replicas=2), ["n1", "n1"])
     drain = drained([*nodes(2), *pods, budget("db", maxUnavailable=1)], "n1")
-    assert told(drain) == ["0 db-0", "35 db-1", "65 n1 empty"]
+    assert reported(drain) == ["0 db-0", "35 db-1", "65 n1 empty"]
 
 
 def test_nodes_are_cordoned_together_and_drained_one_after_the_other() -> None:
     drain = drained([*nodes(3, "4"), *deployment("web", ["n1"]), *deployment("api", ["n2"])], "n2 n1")
-    assert told(drain) == ["0 api-old-a", "30 n2 empty", "30 web-old-a", "60 n1 empty"]
+    assert reported(drain) == ["0 api-old-a", "30 n2 empty", "30 web-old-a", "60 n1 empty"]
     assert {each.lands_on for each in drain.simulation.displaced} == {"n3"}
 
 
@@ -97,7 +97,7 @@ def test_pods_that_have_ended_go_whatever_the_options_say() -> None:
 
 
 def full() -> list[Document]:
-    """Two nodes, of which the second has room for nobody."""
+    """Two nodes; no pod fits on the second one."""
     return [*nodes(2), *deployment("big", ["n2"], cpu="2")]
 
 
@@ -206,7 +206,7 @@ def test_a_blocked_node_keeps_those_behind_it_waiting_until_its_time_is_over() -
     waits = drained(cluster, "n1 n2")
     assert [(each.began, each.drained) for each in waits.drained] == [(0.0, False), (None, False)]
     gives_up = drained(cluster, "n1 n2 --timeout=40s")
-    assert told(gives_up) == ["40 n1 empty", "40 api-old-a", "70 n2 empty"]
+    assert reported(gives_up) == ["40 n1 empty", "40 api-old-a", "70 n2 empty"]
     assert gives_up.drained[0].errors == ['error when evicting pods/"web-old-a" -n "shop": global timeout reached: 40s']
     assert [each.drained for each in gives_up.drained] == [False, True]
 
@@ -231,7 +231,7 @@ def test_what_comes_in_the_place_of_a_pod_may_preempt_others() -> None:
     assert {RuleId.MAX_CASCADE_DEPTH, RuleId.MAX_PENDING} <= failing(drain)
 
 
-def test_what_is_lost_is_told() -> None:
+def test_what_is_lost_is_reported() -> None:
     pod = {**deployment("web", ["n1"])[-1]}
     pod["metadata"] = {key: value for key, value in pod["metadata"].items() if key != "ownerReferences"}
     volumes = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
@@ -242,7 +242,7 @@ def test_what_is_lost_is_told() -> None:
     assert RuleId.LOST_PODS in failing(drain)
 
 
-def test_nobody_is_evicted_in_a_namespace_that_is_on_its_way_out() -> None:
+def test_no_pod_is_evicted_in_a_namespace_that_is_on_its_way_out() -> None:
     gone = {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -265,7 +265,7 @@ def test_an_upgrade_replaces_nodes_in_turn_and_pods_may_land_on_the_new_ones() -
     assert drained(cluster, "n1").pending_after == 2
     drain = drained(cluster, "n1 n2", upgrade=Upgrade(max_unavailable=1, surge=1, kubelet_version="v1.37.0"))
     assert drain.finishes and drain.pending_after == 0
-    assert told(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty", "30 api-old-a", "60 n2 empty"]
+    assert reported(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty", "30 api-old-a", "60 n2 empty"]
     assert {each.lands_on for each in drain.simulation.displaced} == {"n1-new-1", "n2-new-1"}
 
 
@@ -275,7 +275,7 @@ def test_an_upgrade_without_surge_drains_into_the_node_that_is_left() -> None:
     assert drain.finishes
     # The pod from n1 goes to n2 and has to go once more.
     assert drain.moved == 3
-    assert told(drain) == ["0 web-old-a", "30 n1 empty", "30 web-old-b", "35 web-old-new-1", "65 n2 empty"]
+    assert reported(drain) == ["0 web-old-a", "30 n1 empty", "30 web-old-b", "35 web-old-new-1", "65 n2 empty"]
 
 
 # What leaves n1 first lands on n2, and has to go once more with what is there.
@@ -429,7 +429,7 @@ def test_a_node_is_kept_by_the_rules_of_autoscalers(pods: list[Document], rules:
     assert drain.removals[0].is_removable is not bool(rules)
 
 
-def test_nodes_go_one_beside_the_other_as_long_as_everybody_finds_room() -> None:
+def test_nodes_are_drained_in_parallel_while_all_pods_fit() -> None:
     cluster = [*nodes(4), *deployment("web", ["n1", "n2"]), *deployment("api", ["n3", "n3", "n4"], cpu="500m")]
     drain = drained(cluster, "n1 n2 n3 n4", removes=True)
     assert [each.node for each in drain.removals if each.is_removable] == ["n1", "n2"]
@@ -438,7 +438,7 @@ def test_nodes_go_one_beside_the_other_as_long_as_everybody_finds_room() -> None
     assert drain.finishes and drain.pending_after == 0
 
 
-def test_pods_of_workloads_that_kueue_admitted_are_told_of_and_keep_no_drain_back() -> None:
+def test_pods_of_workloads_that_kueue_admitted_are_reported_and_block_no_drain() -> None:
     plain = [*nodes(2, "4"), *deployment("web", ["n1", "n1", "n2"]), budget("web", maxUnavailable=1)]
     admitted = [
         each

@@ -71,15 +71,15 @@ def clusters(draw: st.DrawFn) -> ClusterSnapshot:
 
 @given(clusters(), st.sampled_from(list(RELEASES)), st.booleans())
 def test_every_score_stays_and_is_known(cluster: ClusterSnapshot, version: str, is_queued: bool) -> None:
-    told = []
+    reported = []
     for each in (cluster, rounded(cluster)):
         facts = behavior(version)
         state = ClusterState(each, facts, now=NOW, scheduler_names=frozenset(), is_queued=is_queued)
         rater = ImageLocality({}, Handle(state, facts))
         pairs = [(pod, node_info) for pod in each.pods for node_info in state.node_infos]
         assert all(rater.is_certain(*pair) for pair in pairs)
-        told.append([rater.score(CycleState(), *pair) for pair in pairs])
-    assert told[0] == told[1]
+        reported.append([rater.score(CycleState(), *pair) for pair in pairs])
+    assert reported[0] == reported[1]
 
 
 @given(clusters())
@@ -94,7 +94,7 @@ def test_images_that_no_pod_names_are_left_out() -> None:
     assert [each.names for each in cluster.nodes[0].status.images] == [["used:latest"]]
 
 
-def test_sizes_are_told_to_mebibytes() -> None:
+def test_sizes_are_rounded_to_mebibytes() -> None:
     sizes = [5_157_106 + number * 7_654_321 for number in range(100)]
     cells = []
     for size in sizes:
@@ -131,7 +131,7 @@ def assumed(cluster: ClusterSnapshot, pod: Pod) -> list[str]:
     return [each.message for each in verdict.assumptions if each.kind is AssumptionKind.UNCERTAIN]
 
 
-def test_a_score_over_other_nodes_that_hangs_on_the_rounding_is_uncertain() -> None:
+def test_a_score_over_other_nodes_that_depends_on_rounding_is_uncertain() -> None:
     pod = pod_of("p", "a:1")
     nodes = [node_with("n", ContainerImage(["a:1"], 700 * MIB)), node_with("m")]
     nodes = rounded(ClusterSnapshot(nodes=nodes, pods=[pod])).nodes

@@ -1,4 +1,4 @@
-"""The requests with which a pod that preempts would land, and nobody would have to go."""
+"""The requests with which a pod that preempts would land without evictions."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def test_nothing_is_proposed_where(cluster: ClusterSnapshot, pod: Pod) -> None:
     assert (verdict.outcome, verdict.proposals) == (Outcome.PREEMPTS, [])
 
 
-def test_it_is_not_sought_unless_changes_are_asked_for() -> None:
+def test_it_is_not_sought_unless_changes_are_requested() -> None:
     assert explain(ROOMY, make_pod("new", cpu="2", priority=1000), proposes=False).proposals == []

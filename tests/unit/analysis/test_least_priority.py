@@ -79,12 +79,12 @@ def test_the_least_priority_is_proposed(cluster: ClusterSnapshot, pod: Pod, want
 
 @pytest.mark.parametrize("priority", [999_999_999, 1_000_000_000])
 def test_no_priority_is_proposed_that_users_may_not_give(priority: int) -> None:
-    told = options(full(priority), make_pod("new", cpu="2"))
-    assert (["--priority=1000000000"] in told) == (priority == 999_999_999)
-    assert ["--priority=1000000001"] not in told
+    reported = options(full(priority), make_pod("new", cpu="2"))
+    assert (["--priority=1000000000"] in reported) == (priority == 999_999_999)
+    assert ["--priority=1000000001"] not in reported
 
 
-def test_where_what_it_wants_beside_it_may_go_the_priorities_are_tried_one_by_one() -> None:
+def test_priorities_are_tried_one_by_one_if_pods_required_by_affinity_may_be_evicted() -> None:
     company = Affinity(
         pod_affinity=PodAffinity(required=[PodAffinityTerm(HOSTNAME, LabelSelector(match_labels={"app": "db"}))])
     )
@@ -105,8 +105,8 @@ def test_in_a_pair_the_priority_is_the_least_too() -> None:
         msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, labels={"disk": "ssd"}))
         for node in cluster.nodes
     ]
-    told = options(msgspec.structs.replace(cluster, nodes=labelled), may_not)
-    raised = [each for each in told if any("--priority" in option for option in each)]
+    reported = options(msgspec.structs.replace(cluster, nodes=labelled), may_not)
+    raised = [each for each in reported if any("--priority" in option for option in each)]
     assert all("--priority=11" in each for each in raised)
 
 

@@ -1,4 +1,4 @@
-"""What is lost without an eviction, or for good: with a node or namespace, to a quota, or by one draw of several."""
+"""What is lost without an eviction, or permanently: with a node or namespace, to a quota, or in one of several runs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_pods_of_a_workload_that_is_rolled_out_are_made_again_as_well() -> None:
     assert (end.is_done, end.nodes_after) == (True, {"n2": 2})
 
 
-# For good.
+# Permanently.
 
 
 def test_a_pod_without_an_owner_that_is_evicted_is_lost() -> None:
@@ -117,7 +117,7 @@ def test_a_pod_without_an_owner_that_is_evicted_is_lost() -> None:
 # Namespaces.
 
 
-def test_what_goes_with_a_namespace_is_told_workload_by_workload() -> None:
+def test_what_goes_with_a_namespace_is_reported_workload_by_workload() -> None:
     idle = workload("Deployment", "idle", replicas=0)
     cluster = [*nodes(1), NAMESPACE, *running(WEB, ["n1", "n1"]), *running(idle, []), bare("one", "n1")]
     found = checked(cluster, [], deleted=["ns/shop"])
@@ -125,7 +125,7 @@ def test_what_goes_with_a_namespace_is_told_workload_by_workload() -> None:
     assert found.findings[0].pods == ["shop/web-old-a", "shop/web-old-b"]
 
 
-def test_what_is_named_beside_its_namespace_may_go() -> None:
+def test_what_is_deleted_together_with_its_namespace_may_be_deleted() -> None:
     cluster = [*nodes(1), NAMESPACE, *running(WEB, ["n1", "n1"])]
     found = checked(cluster, [], deleted=["ns/shop", "deploy/web"])
     assert found.passed
@@ -225,7 +225,7 @@ def test_without_chance_there_is_one_play() -> None:
     assert (found.runs, found.explored_all, found.outcomes) == (1, True, [])
 
 
-def test_one_run_is_one_draw_where_that_is_asked_for() -> None:
+def test_one_run_is_one_draw_if_that_is_requested() -> None:
     assert checked(coin(), [API], runs=1).runs == 1
 
 

@@ -235,9 +235,9 @@ def test_the_pods_of_a_node_that_is_gone_come_again_or_are_lost() -> None:
         ("there", "b", "Running"),
     ]
     assert (after.pods[0].priority, after.pods[0].spec.containers) == (7, pods[0].spec.containers)
-    (told,) = said
-    assert (told.subject, told.kind) == ("Node a", AssumptionKind.INFORMATIONAL)
-    assert told.message == (
+    (reported,) = said
+    assert (reported.subject, reported.kind) == ("Node a", AssumptionKind.INFORMATIONAL)
+    assert reported.message == (
         "6 pods are removed with it: 2 recreated by their controllers and pending, under their old names; "
         "2 of DaemonSets or static, deleted with the node; 2 that no controller recreates: shop/clone, shop/bare"
     )

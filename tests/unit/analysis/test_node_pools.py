@@ -86,7 +86,7 @@ def test_a_machine_of_a_type_that_the_pool_names_is_taken_from_another_pool() ->
 
 
 @pytest.mark.parametrize(("number", "over"), [(1, False), (2, True)])
-def test_the_limits_of_a_pool_are_told_where_they_are_passed(number: int, over: bool) -> None:
+def test_the_limits_of_a_pool_are_reported_if_they_are_passed(number: int, over: bool) -> None:
     stated = pool(requirement(CPU, "4"), requirement(MEMORY, "8192"), limits={"cpu": "10"})
     _, said = add(f"web={number}", ClusterSnapshot(nodes=[make_node("x")], node_pools=[stated]))
     assert any(each.field == "spec.limits" and each.kind is AssumptionKind.UNCERTAIN for each in said) is over

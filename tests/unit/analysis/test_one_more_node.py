@@ -79,7 +79,7 @@ def test_the_kinds_that_would_place_a_pod(cpu: str, outcome: Outcome, expected: 
     assert found.nodes == ([f"{expected[0]}-new-1"] if expected else [])
 
 
-def test_a_pod_that_lands_is_told_nothing() -> None:
+def test_nothing_is_reported_for_a_pod_that_lands() -> None:
     assert of(ClusterSnapshot(nodes=[BIG]), make_pod("new", cpu="1")) is None
 
 
@@ -112,7 +112,7 @@ def test_what_the_whole_cluster_has_to_say(pods: Sequence[Pod], pod: Pod, expect
     assert likes(of(ClusterSnapshot(nodes=[make_node("a", cpu="4")], pods=list(pods)), pod)) == expected
 
 
-def test_what_was_not_read_is_told_with_the_node() -> None:
+def test_what_was_not_read_is_reported_with_the_node() -> None:
     unread = {"DaemonSet": Unread(403, "daemonsets.apps")}
     found = of(msgspec.structs.replace(CLUSTER, unread=unread), make_pod("new", cpu="1"))
     assert found is not None
@@ -128,7 +128,7 @@ def test_a_cluster_that_is_too_big_is_said_to_be(monkeypatch: pytest.MonkeyPatch
     assert found == OneMoreNode(not_searched="the cluster is too large; try a node with --add-node NODE")
 
 
-def test_kinds_are_told_apart_by_what_decides_and_the_smallest_comes_first() -> None:
+def test_kinds_are_distinguished_by_what_decides_and_the_smallest_comes_first() -> None:
     bytes_less = make_node("a2", memory=str(8 * 2**30 - 4096), labels={"pool": "a"})
     nodes = [
         with_gpu(make_node("gpu", cpu="1")),
@@ -240,11 +240,11 @@ def test_pods_that_are_spread_get_nodes_of_each_zone() -> None:
     assert sorted((each.kind.like, each.count) for each in more.nodes) == [("in-a", 2), ("in-b", 2), ("in-c", 2)]
 
 
-def test_nothing_is_told_where_all_land() -> None:
+def test_nothing_is_reported_where_all_land() -> None:
     assert not pending(make_pod("lands", cpu="1"), others=()).more_nodes
 
 
-def test_pods_that_nobody_asked_about_may_take_the_room() -> None:
+def test_pods_that_are_not_selected_may_take_the_capacity() -> None:
     cluster = ClusterSnapshot(nodes=[BIG, SMALL], pods=[*FULL, *waiting(2, "2")])
     answer = explain_pending(
         AnalysisContext(cluster, scheduler_for(), NOW, at=NOW),

@@ -129,7 +129,7 @@ def test_why_a_pod_is_still_pending(pod: Pod, others: list[Pod], state: PendingS
     assert only(pod, *others).state is state
 
 
-def test_a_pod_that_waits_says_for_whom_since_when_until_when_and_what_holds_them() -> None:
+def test_a_waiting_pod_shows_its_victims_when_they_end_and_what_holds_them() -> None:
     item = only(seen(NOMINATED, refused=NOW - MINUTE), LEAVING)
     assert [(each.pod, each.finalizers, each.is_preempted) for each in item.waiting_for] == [
         ("shop/low", ["example.com/hold"], True)
@@ -198,7 +198,7 @@ def test_the_order_is_that_of_the_queue(pods: list[Pod], events_of: dict[str, da
     assert [item.pod.partition("/")[2] for item in answer.items] == order
 
 
-def test_pods_that_are_not_asked_about_keep_their_places() -> None:
+def test_pods_that_are_not_selected_keep_their_positions() -> None:
     first, second = seen(make_pod("a", priority=9)), seen(make_pod("it"))
     answer = ask(first, second, is_selected=lambda pod: pod.metadata.name == "it")
     assert [(item.pod, item.position) for item in answer.items] == [("shop/it", 2)]
@@ -217,7 +217,7 @@ def test_an_event_about_a_pod_of_the_same_name_before_it_does_not_count() -> Non
     assert only(seen(IT), events=[failed(before, NOW)]).state is PendingState.NEVER_ATTEMPTED
 
 
-def test_the_schedulers_words_stand_beside_what_is_expected() -> None:
+def test_the_schedulers_words_stand_next_to_what_is_expected() -> None:
     theirs = "0/7 nodes are available: 7 Insufficient cpu."
     item = only(seen(IT, refused=NOW - MINUTE, message=theirs), LOW)
     assert (item.scheduler_message, item.agreement) == (theirs, Agreement.SAME_REASONS_DIFFERENT_COUNTS)

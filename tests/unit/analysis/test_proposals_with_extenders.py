@@ -22,7 +22,7 @@ FAILS = MadeUp("e", [PREDICATES["ErrorPredicateExtender"]])
 
 
 class Counting(AsObject):
-    """An extender that counts how often it is asked."""
+    """An extender that counts its calls."""
 
     def __init__(self, made_up: MadeUp) -> None:
         super().__init__(made_up)
@@ -34,7 +34,7 @@ class Counting(AsObject):
 
 
 def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tuple[Verdict, ProposalSearch, int]:
-    """The verdict on a pod, the search for changes, and how often the extenders were asked for all that."""
+    """The verdict on a pod, the search for changes, and the number of extender calls for both."""
     scheduler = KubeScheduler(extenders=extenders)
     cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
     inputs = [ExplainInput(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]

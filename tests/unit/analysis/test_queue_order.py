@@ -105,7 +105,7 @@ def test_the_places_of_pending_pods(plugins: list[type[Plugin]], expected: dict[
     assert answer.in_queue == sum(place is not None for place in expected.values())
 
 
-def test_places_count_pods_that_nobody_asked_about_but_not_those_that_are_held() -> None:
+def test_positions_count_pods_that_are_not_selected_but_not_pods_that_are_held() -> None:
     answer = ask(*WAITING, plugins=[NoBatch], is_selected=lambda pod: pod.metadata.name == "low")
     assert [(item.pod, item.position) for item in answer.items] == [("shop/low", 2)]
 
@@ -125,7 +125,7 @@ def test_without_an_order_there_is_no_answer() -> None:
         ask(*WAITING, plugins=[Fails])
 
 
-def test_pods_at_risk_are_told_in_the_plugins_order() -> None:
+def test_pods_at_risk_are_reported_in_the_plugins_order() -> None:
     running = make_pod("old", node="n1", cpu="4")
     waiting = [created(make_pod(name, cpu="4", priority=priority), 1) for name, priority in (("low", 1), ("high", 9))]
     cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=[running, *waiting])

@@ -108,7 +108,7 @@ def test_a_pod_that_comes_helps_those_that_want_it_and_later_those_that_spread(v
     assert after(version, add("a", affinity=wanting()), pop(), fail("InterPodAffinity"), COMES) == "active a"
 
 
-def test_before_1_30_only_the_first_change_of_a_node_is_told() -> None:
+def test_before_1_30_only_the_first_change_of_a_node_is_reported() -> None:
     events = (
         *(node("n"), add("a"), pop(), fail("InterPodAffinity")),
         at("+20s", update_node("n", metadata={"labels": {"zone": "a"}}, status={"allocatable": {"cpu": "5"}})),
@@ -126,7 +126,7 @@ def test_before_1_30_only_the_first_change_of_a_node_is_told() -> None:
         pytest.param({"namespaceSelector": {"matchLabels": {"a": "b"}}}, "active a", True, id="of some"),
     ],
 )
-def test_whom_affinity_wants_is_assumed_where_labels_of_namespaces_say_it(
+def test_pods_selected_by_affinity_are_assumed_if_namespace_labels_decide(
     term: dict[str, Any], expected: str, assumed: bool
 ) -> None:
     queue = queue_for("kube-1.31", START)
@@ -143,7 +143,7 @@ def test_without_a_scheduler_to_ask_a_node_is_taken_to_help() -> None:
 
 
 @pytest.mark.parametrize(("version", "waits"), [("1.31", True), ("1.32", False)])
-def test_it_is_told_which_updates_of_nodes_may_help(version: str, waits: bool) -> None:
+def test_it_is_reported_which_updates_of_nodes_may_help(version: str, waits: bool) -> None:
     (pod,) = apply(f"kube-{version}", add("a"), pop(), fail(FIT))[-1].pods
     events = next(each.events for each in pod.moved_by if each.events)
     assert ("NodeUpdateNodeCondition" in events) is waits

@@ -85,8 +85,8 @@ def test_a_stateful_set_does_nothing_where_a_pod_of_its_name_is_not_its_own() ->
     del first["metadata"]["ownerReferences"]
     found = checked(cluster, [workload("StatefulSet", "db", replicas=2, serviceName="db", image="two")])
     assert not found.passed
-    told = [each.message for each in found.assumptions if each.subject == "StatefulSet shop/db"]
-    assert any(message.endswith('its controller does nothing: pods "db-0" already exists') for message in told)
+    reported = [each.message for each in found.assumptions if each.subject == "StatefulSet shop/db"]
+    assert any(message.endswith('its controller does nothing: pods "db-0" already exists') for message in reported)
 
 
 def test_a_partition_keeps_the_first_pods_of_a_stateful_set() -> None:
@@ -122,7 +122,7 @@ def test_a_stateful_set_may_be_updated_some_at_a_time(
 
 
 @pytest.mark.parametrize("replicas", [2, 1], ids=["a change that is scheduled", "one that only takes away"])
-def test_a_gate_that_is_not_modelled_is_a_finding(replicas: int) -> None:
+def test_a_gate_that_is_not_modeled_is_a_finding(replicas: int) -> None:
     old = workload("Deployment", "api", replicas=2)
     change = workload("Deployment", "api", replicas=replicas, image="one" if replicas == 1 else "two")
     cluster = [*nodes(3, "1"), *running(old, ["n1", "n2"])]
@@ -242,7 +242,7 @@ def test_a_deleted_workload_takes_its_pods_with_it(kind: str) -> None:
     assert end_of(found, f"{kind} shop/old").is_done
 
 
-def test_whoever_is_made_again_gets_the_priority_of_today_so_that_one_surge_empties_a_service() -> None:
+def test_a_recreated_pod_gets_the_current_priority_so_that_one_surge_empties_a_service() -> None:
     """The outage of 2019: the pods of a service are older than the default class that new ones get."""
     old = workload("Deployment", "api", replicas=1, **HIGH_POD, **SURGE)
     new = workload("Deployment", "api", replicas=1, image="two", **HIGH_POD, **SURGE)
@@ -331,8 +331,8 @@ def test_every_choice_of_chance_is_simulated_and_the_worst_counts() -> None:
     assert sum(each.count for each in found.outcomes) == found.runs
 
 
-def test_a_pod_that_was_told_to_go_is_behind_its_equals_and_no_other_goes_in_its_place() -> None:
-    # Whoever was evicted for the first pod is evicted for the second as well, beside one more.
+def test_a_terminating_pod_is_behind_equal_pods_and_no_other_is_evicted_instead() -> None:
+    # The victims of the first pod are also victims of the second one, which has one more.
     pod = {"priorityClassName": "low", "terminationGracePeriodSeconds": 1}
     low = workload("Deployment", "filler", replicas=3, pod=pod)
     cluster = [*nodes(1, "3"), priority_class("low", 100), priority_class("high", 500), *running(low, ["n1"] * 3, 100)]
@@ -458,19 +458,19 @@ def test_what_the_run_of_a_cron_job_displaces_leads_back_to_the_cron_job() -> No
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "told"),
+    ("algorithm", "reported"),
     [
         pytest.param("kube-1.29", ["backoffLimitPerIndex"], id="fields that are dropped are none"),
         pytest.param("kube-1.31", ["successPolicy", "backoffLimitPerIndex"], id="since 1.31"),
         pytest.param("kube-1.32", ["managedBy", "successPolicy", "backoffLimitPerIndex"], id="since 1.32"),
     ],
 )
-def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorithm: str, told: list[str]) -> None:
+def test_what_of_a_job_is_not_modeled_is_reported_where_the_version_has_it(algorithm: str, reported: list[str]) -> None:
     job = workload("Job", "sums", parallelism=2, completions=2)
     job["spec"] |= {"managedBy": "example.com/jobs", "successPolicy": {"rules": []}, "backoffLimitPerIndex": 1}
     found = checked(nodes(2), [job], algorithm=algorithm)
     not_modelled = [each.field for each in found.assumptions if each.kind is AssumptionKind.UNMODELED]
-    assert not_modelled == [f"spec.{f}" for f in told]
+    assert not_modelled == [f"spec.{f}" for f in reported]
     own = workload("Job", "sums")
     own["spec"] |= {"managedBy": "kubernetes.io/job-controller"}
     kinds = {each.kind for each in checked(nodes(2), [own], algorithm=algorithm).assumptions}
@@ -522,7 +522,7 @@ def test_a_limit_range_of_the_change_gives_its_pods_what_they_request() -> None:
         pytest.param({"paused": True}, {"hostPort": 80}, [RuleId.ROLLOUT_STUCK], id="both"),
     ],
 )
-def test_a_rollout_that_does_not_complete_is_told_once(
+def test_a_rollout_that_does_not_complete_is_reported_once(
     spec: dict[str, Any], pod: dict[str, Any], rules: list[RuleId]
 ) -> None:
     def api(image: str) -> Document:
@@ -537,7 +537,7 @@ def test_a_rollout_that_does_not_complete_is_told_once(
     assert found.passed is bool(spec)
 
 
-def test_pods_that_a_quota_refuses_are_told_once_with_the_numbers() -> None:
+def test_pods_that_a_quota_refuses_are_reported_once_with_the_numbers() -> None:
     hard, used = {"requests.cpu": "2"}, {"requests.cpu": "1500m"}
     quota = {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""What follows from a verdict: who leaves when, who comes in their place, whom that displaces, and how it ends."""
+"""What follows from a verdict: which pods end when, what replaces them, what that displaces, and how it ends."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gon
     assert [step.pod for step in found.steps if step.kind is StepKind.TERMINATED] == ["shop/quick", "shop/slow"]
 
 
-def test_a_preemptor_whose_victims_are_on_their_way_out_evicts_nobody_else() -> None:
+def test_a_preemptor_whose_victims_are_terminating_evicts_no_other_pod() -> None:
     victims = [
         make_pod("quick", node="n1", cpu="1", priority=10, termination_grace_period_seconds=5),
         make_pod("slow", node="n1", cpu="1", priority=10, termination_grace_period_seconds=90),
@@ -145,7 +145,7 @@ def test_how_long_everything_takes_decides_who_is_tried_first_and_so_who_has_to_
     assert {each.end for each in found} == {SimulationEnd.SETTLED}
 
 
-def test_times_that_were_drawn_are_told_to_the_second() -> None:
+def test_times_that_were_drawn_are_rounded_to_the_second() -> None:
     found = racing(Pace(random.Random(1).random))
     times = [found.seconds, *(step.at for step in found.steps), *found.starts_at.values()]
     assert [at for at in times if at != int(at)] == []
@@ -181,15 +181,15 @@ def test_a_pod_without_a_controller_is_not_replaced() -> None:
     assert found.pending == []
 
 
-def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
+def test_a_victim_displaces_others_in_turn_and_the_chain_is_reported() -> None:
     middle = owned(make_pod("middle-a", node="n1", cpu="2", priority=100), "ReplicaSet", "middle")
     low = owned(make_pod("low-a", node="n2", cpu="2", priority=10), "ReplicaSet", "low")
     top = make_pod("top", node="n3", cpu="2", priority=2000)
     only = make_pod("new", cpu="2", priority=1000, node_selector={"kubernetes.io/hostname": "n1"})
     found = simulate_scenario([middle, low, top], only, nodes=3)
 
-    told = [(each.pod, each.cause, each.depth, each.lands_on) for each in found.displaced]
-    assert told == [("shop/middle-a", "shop/new", 1, "n2"), ("shop/low-a", "shop/middle-new-1", 2, "")]
+    reported = [(each.pod, each.cause, each.depth, each.lands_on) for each in found.displaced]
+    assert reported == [("shop/middle-a", "shop/new", 1, "n2"), ("shop/low-a", "shop/middle-new-1", 2, "")]
     assert (found.depth, [pod.owner for pod in found.pending]) == (2, ["ReplicaSet low"])
 
 
@@ -297,14 +297,14 @@ def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> N
 def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best() -> None:
     # A hundred of the nodes are scored, from any of them on: the best is left out from two starts of 102.
     cluster = ClusterSnapshot(nodes=[make_node(f"n{index}", cpu="8" if index == 50 else "4") for index in range(102)])
-    asked: list[tuple[int, str, float]] = []
+    requested: list[tuple[int, str, float]] = []
 
     def choose(branches: Sequence[Branch]) -> Branch:
-        asked.append((len(branches), branches[0].node, branches[0].weight))
+        requested.append((len(branches), branches[0].node, branches[0].weight))
         return branches[-1]
 
     found, *_ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
-    assert asked == [(102, "n50", 100 / 102)]
+    assert requested == [(102, "n50", 100 / 102)]
     assert [step.node for step in found.steps if step.kind is StepKind.BOUND] == ["n101"]
 
 
@@ -321,11 +321,11 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
             for index, each in enumerate(priorities)
         ],
     )
-    asked: list[tuple[list[str], list[float]]] = []
+    requested: list[tuple[list[str], list[float]]] = []
 
     def evicted_with(taken: int) -> str:
         def choose(branches: Sequence[Branch]) -> Branch:
-            asked.append(([branch.node for branch in branches], [branch.weight for branch in branches]))
+            requested.append(([branch.node for branch in branches], [branch.weight for branch in branches]))
             return branches[taken]
 
         found, *_ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), scheduler, now=NOW)
@@ -335,7 +335,7 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
 
     # Of five nodes in a ring two neighbours are looked at.
     assert [evicted_with(taken) for taken in range(3)] == ["shop/p1", "shop/p3", "shop/p4"]
-    assert asked == [(["n1", "n3", "n4"], [2 / 5, 2 / 5, 1 / 5])] * 3
+    assert requested == [(["n1", "n3", "n4"], [2 / 5, 2 / 5, 1 / 5])] * 3
 
 
 @pytest.mark.parametrize(("version", "selected"), [("1.34", 0), ("1.35", 1)])

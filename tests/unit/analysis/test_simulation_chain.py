@@ -1,4 +1,4 @@
-"""Who had to go for whom, where pods keep their names."""
+"""Which pods were evicted for which, if pods keep their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def pod(name: str) -> Pod:
     return Pod(metadata=ObjectMeta(name=name, namespace="shop"))
 
 
-def told(chain: Chain) -> list[tuple[str, str, int, str, str]]:
+def reported(chain: Chain) -> list[tuple[str, str, int, str, str]]:
     return [(each.pod, each.cause, each.depth, each.replacement, each.lands_on) for each in chain.displaced()]
 
 
@@ -23,7 +23,7 @@ def test_a_pod_that_goes_for_the_replacement_of_its_own_victim_ends_a_line_and_n
     chain.evicted(pod("db-0"), "shop/web-new", [])
     chain.replaced("shop/db-0", "shop/db-0")
     chain.bound("shop/web-new", "n1")
-    assert told(chain) == [
+    assert reported(chain) == [
         ("shop/web", "shop/db-0", 1, "shop/web-new", "n1"),
         ("shop/db-0", "shop/web-new", 2, "shop/db-0", ""),
     ]
@@ -37,4 +37,4 @@ def test_a_pod_that_a_controller_makes_again_begins_a_line_of_its_own() -> None:
     # Its template is another one now.
     chain.created("shop/db-0")
     chain.evicted(pod("web"), "shop/db-0", [])
-    assert told(chain) == [("shop/db-0", "shop/api", 1, "shop/db-0", "n2"), ("shop/web", "shop/db-0", 1, "", "")]
+    assert reported(chain) == [("shop/db-0", "shop/api", 1, "shop/db-0", "n2"), ("shop/web", "shop/db-0", 1, "", "")]

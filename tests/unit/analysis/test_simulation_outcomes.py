@@ -44,7 +44,7 @@ def test_a_pod_that_lands_has_a_branch_for_each_node_that_ties() -> None:
     ]
 
 
-def test_victims_that_go_already_are_told_to_go_no_second_time() -> None:
+def test_terminating_victims_are_not_deleted_again() -> None:
     (branch,) = branches_of(EVICTS, str)
     assert (branch.node, branch.leaving, branch.violated) == ("n1", ["shop/a"], {"shop/a": ["shop/a"]})
 
@@ -99,7 +99,7 @@ def test_every_outcome_that_an_order_leads_to_is_a_branch() -> None:
     ]
 
 
-def test_of_very_many_ways_to_choose_some_are_looked_at_and_that_is_told() -> None:
+def test_of_very_many_ways_to_choose_some_are_looked_at_and_that_is_reported() -> None:
     pods = [f"shop/{number}" for number in range(60)]
     outcome = PossibleOutcome("n1", [], [PodChoice(30, pods)])
     verdict = msgspec.structs.replace(EVICTS, alternatives=Alternatives([outcome]))

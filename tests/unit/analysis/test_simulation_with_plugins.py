@@ -58,7 +58,7 @@ def tale(found: Simulation) -> list[str]:
 
 
 def whole(name: str, priority: int = 0, **spec: Any) -> Pod:
-    """A pod that needs the whole node, and evicts nobody."""
+    """A pod that needs a whole node, and evicts no pod."""
     return make_pod(name, cpu="2", priority=priority, preemption_policy="Never", **spec)
 
 
@@ -102,7 +102,7 @@ def test_a_pod_waits_as_long_as_a_plugin_holds_it_back() -> None:
     assert tale(found) == ["0 Terminating old", "0 Created new", "40 Terminated old", "40 Bound new"]
 
 
-def test_a_pod_that_is_held_to_the_end_is_told_with_the_plugin_and_keeps_nothing_going() -> None:
+def test_a_pod_that_is_held_to_the_end_is_reported_with_the_plugin_and_keeps_nothing_going() -> None:
     too_big = make_pod("big", cpu="4")
     found = simulate_scenario([of_team("old", node="n1")], of_team("new"), too_big, plugins=[OneOfATeam])
     assert (found.end, found.seconds) == (SimulationEnd.SETTLED, 0)

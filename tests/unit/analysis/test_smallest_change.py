@@ -1,4 +1,4 @@
-"""The changes that are proposed for a node or for a pod that never lands; that they work is a property of its own."""
+"""The changes proposed for a node or for an unschedulable pod; a property test checks that they work."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def test_the_story_says_at_which_rule_a_candidate_drops_out() -> None:
     assert (story.eliminated_at, story.value, story.best) == ("highestPriority", 5, 1)
 
 
-def test_no_change_is_sought_for_a_pod_that_lands_or_where_nobody_asks() -> None:
+def test_no_change_is_sought_for_a_pod_that_lands_or_without_a_request() -> None:
     lands = explain(one_node(), make_pod("new"), proposes=True)
     assert (lands.proposals, lands.proposal_search) == ([], None)
     unasked = explain(one_node(), make_pod("new", cpu="9"))

@@ -109,10 +109,10 @@ def test_what_the_server_sets_itself_is_not_taken_from_a_pod_manifest() -> None:
 
 
 def test_a_deployments_replica_set_is_laid_over_the_cluster_with_its_hash() -> None:
-    asked = ask(workload("Deployment"))
-    (replica_set,) = asked.cluster.replica_sets
+    requested = ask(workload("Deployment"))
+    (replica_set,) = requested.cluster.replica_sets
     assert replica_set.metadata.owner_references[0].kind == "Deployment"
-    assert replica_set.spec.selector.matches(asked.inputs[0].pod.metadata.labels)
+    assert replica_set.spec.selector.matches(requested.inputs[0].pod.metadata.labels)
     assert not replica_set.spec.selector.matches({"app": "web"})
 
 
@@ -127,10 +127,10 @@ def test_a_stateful_sets_claims_are_made_and_said() -> None:
     template = deepcopy(TEMPLATE)
     template["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
     document = workload("StatefulSet", template=template, volumeClaimTemplates=[CLAIM_TEMPLATE])
-    asked = ask(document, cluster=ClusterSnapshot(storage_classes=[fast]))
-    (claim,) = asked.cluster.persistent_volume_claims
+    requested = ask(document, cluster=ClusterSnapshot(storage_classes=[fast]))
+    (claim,) = requested.cluster.persistent_volume_claims
     assert (claim.key, claim.spec.storage_class_name) == ("shop/data-web-0", "fast")
-    (explain_input,) = asked.inputs
+    (explain_input,) = requested.inputs
     assert [volume.name for volume in explain_input.pod.spec.volumes] == ["data", "tmp"]
     assert explain_input.pod.spec.volumes[0].persistent_volume_claim.claim_name == "data-web-0"
     said = explain_input.admission[0]
@@ -147,9 +147,9 @@ def test_a_claim_that_is_there_is_not_made_again() -> None:
         {"metadata": {"name": "data-web-0", "namespace": "shop"}, "spec": {"volumeName": "pv-1"}},
     )
     document = workload("StatefulSet", volumeClaimTemplates=[CLAIM_TEMPLATE])
-    asked = ask(document, cluster=ClusterSnapshot(persistent_volume_claims=[there]))
-    assert asked.cluster.persistent_volume_claims == [there]
-    assert not any("PersistentVolumeClaim" in change.path for change in asked.inputs[0].admission)
+    requested = ask(document, cluster=ClusterSnapshot(persistent_volume_claims=[there]))
+    assert requested.cluster.persistent_volume_claims == [there]
+    assert not any("PersistentVolumeClaim" in change.path for change in requested.inputs[0].admission)
 
 
 def test_an_ephemeral_volume_gets_its_claim() -> None:
@@ -165,13 +165,13 @@ def node(name: str, taint: str = "") -> Node:
     return read(Node, {"metadata": {"name": name}, "spec": {"taints": taints}})
 
 
-def test_a_daemon_set_is_asked_once_per_node_that_it_runs_on() -> None:
+def test_a_daemon_set_is_explained_once_per_node_that_it_runs_on() -> None:
     nodes = [node("a"), node("b", "dedicated"), node("c", "node.kubernetes.io/unschedulable")]
-    asked = ask(workload("DaemonSet"), cluster=ClusterSnapshot(nodes=nodes))
-    assert [explain_input.pod.metadata.name for explain_input in asked.inputs] == ["web-a", "web-c"]
-    (term,) = asked.inputs[1].pod.spec.affinity.node_affinity.required.node_selector_terms
+    requested = ask(workload("DaemonSet"), cluster=ClusterSnapshot(nodes=nodes))
+    assert [explain_input.pod.metadata.name for explain_input in requested.inputs] == ["web-a", "web-c"]
+    (term,) = requested.inputs[1].pod.spec.affinity.node_affinity.required.node_selector_terms
     assert (term.match_fields[0].key, term.match_fields[0].values) == ("metadata.name", ["c"])
-    tolerated = {(each.key, each.effect, each.toleration_seconds) for each in asked.inputs[0].pod.spec.tolerations}
+    tolerated = {(each.key, each.effect, each.toleration_seconds) for each in requested.inputs[0].pod.spec.tolerations}
     prefix = "node.kubernetes.io/"
     assert tolerated == {
         (f"{prefix}not-ready", "NoExecute", None),
@@ -291,7 +291,7 @@ CLUSTER = ClusterSnapshot(
 )
 
 
-def test_a_running_pod_is_asked_as_if_pending_without_itself() -> None:
+def test_a_running_pod_is_explained_as_if_pending_without_itself() -> None:
     found = pod_in_cluster(CLUSTER, "pod/web-1", "shop")
     assert (found.pod.spec.node_name, found.pod.status.start_time, found.pod.metadata.deletion_timestamp) == (
         "",
@@ -305,17 +305,17 @@ def test_a_running_pod_is_asked_as_if_pending_without_itself() -> None:
 
 
 def test_a_pending_pod_keeps_its_nomination_and_is_not_admitted_again() -> None:
-    asked = input_in_cluster(pod_in_cluster(CLUSTER, "web-2", "shop"), Overrides(), decode)
-    assert asked.inputs[0].pod == PENDING
-    assert asked.inputs[0].admission == []
+    requested = input_in_cluster(pod_in_cluster(CLUSTER, "web-2", "shop"), Overrides(), decode)
+    assert requested.inputs[0].pod == PENDING
+    assert requested.inputs[0].admission == []
 
 
 def test_a_pod_of_the_cluster_takes_overrides() -> None:
     found = pod_in_cluster(CLUSTER, "web-1", "shop")
-    asked = input_in_cluster(found, Overrides(priority_class="high"), decode)
-    assert asked.inputs[0].pod.spec.priority == 1000
-    asked = input_in_cluster(found, Overrides(priority=5), decode)
-    assert (asked.inputs[0].pod.spec.priority, asked.inputs[0].pod.spec.priority_class_name) == (5, "low")
+    requested = input_in_cluster(found, Overrides(priority_class="high"), decode)
+    assert requested.inputs[0].pod.spec.priority == 1000
+    requested = input_in_cluster(found, Overrides(priority=5), decode)
+    assert (requested.inputs[0].pod.spec.priority, requested.inputs[0].pod.spec.priority_class_name) == (5, "low")
 
 
 @pytest.mark.parametrize(
@@ -338,8 +338,8 @@ def test_only_pods_are_taken_by_name() -> None:
         pod_in_cluster(CLUSTER, "deploy/web", "shop")
 
 
-def test_a_manifest_pod_that_exists_is_asked_without_its_namesake() -> None:
+def test_a_manifest_pod_that_exists_is_explained_without_its_namesake() -> None:
     pod = {**POD, "metadata": {"name": "web-1", "namespace": "shop"}}
-    asked = ask(pod, cluster=CLUSTER)
-    assert asked.cluster.pods == [PENDING]
-    assert asked.inputs[0].assumptions[0].subject == "Pod shop/web-1"
+    requested = ask(pod, cluster=CLUSTER)
+    assert requested.cluster.pods == [PENDING]
+    assert requested.inputs[0].assumptions[0].subject == "Pod shop/web-1"

@@ -53,11 +53,11 @@ def upgraded(
     name: str, before: str, after: str, configuration: dict[str, Any] | None = None, **gates: bool
 ) -> UpgradeComparison:
     cluster, _ = complete_cluster(load_snapshot([str(FIXTURES / f"{name}.yaml")]).cluster)
-    asked = ExplainInputs(cluster, [ExplainInput(pod=pod) for pod in pending_pods(cluster)])
-    return compare_upgrade([asked], versions_between(f"kube-{before}", after, configuration, gates), now=NOW)
+    requested = ExplainInputs(cluster, [ExplainInput(pod=pod) for pod in pending_pods(cluster)])
+    return compare_upgrade([requested], versions_between(f"kube-{before}", after, configuration, gates), now=NOW)
 
 
-def told(answer: UpgradeComparison) -> list[tuple[str, UpgradeEffect, Certainty, list[str]]]:
+def reported(answer: UpgradeComparison) -> list[tuple[str, UpgradeEffect, Certainty, list[str]]]:
     return [(item.pod, item.effect, item.certainty, item.causes) for item in answer.items]
 
 
@@ -165,7 +165,7 @@ def test_the_change_that_makes_the_difference_is_named(
     name: str, before: str, after: str, effect: UpgradeEffect
 ) -> None:
     answer = upgraded(name, before, after)
-    assert told(answer) == [("shop/new", effect, Certainty.CERTAIN, [name])]
+    assert reported(answer) == [("shop/new", effect, Certainty.CERTAIN, [name])]
     assert [(change.name, bool(change.source)) for change in answer.changes] == [(name, True)]
     assert [(group.causes, group.pods) for group in answer.groups] == [([name], ["shop/new"])]
     assert (answer.compared, answer.differing, answer.passes) == (1, 1, False)
@@ -177,20 +177,20 @@ def test_changes_that_only_together_make_the_difference_are_all_named() -> None:
     node = decode_object("Node", {"metadata": {"name": "worker"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}})
     shrinking = _pod("shrinking", "1", node="worker", statuses=[{"name": "main", "allocatedResources": {"cpu": "3"}}])
     cluster = ClusterSnapshot(nodes=[node], pods=[shrinking])  # type: ignore[list-item]
-    asked = ExplainInputs(cluster, [ExplainInput(pod=_pod("new", "2"))])
-    answer = compare_upgrade([asked], versions_between("kube-1.32", "1.37"), now=NOW)
+    requested = ExplainInputs(cluster, [ExplainInput(pod=_pod("new", "2"))])
+    answer = compare_upgrade([requested], versions_between("kube-1.32", "1.37"), now=NOW)
     together = ["compares-resizes-by-pod", "follows-actuated-resources-alone", "in-place-pod-vertical-scaling"]
     assert [(item.pod, sorted(item.causes)) for item in answer.items] == [("shop/new", together)]
     assert sorted(change.name for change in answer.changes) == together
 
 
-def test_pods_that_cannot_be_told_apart_are_each_told() -> None:
+def test_pods_that_cannot_be_distinguished_are_each_reported() -> None:
     cluster, _ = complete_cluster(load_snapshot([str(FIXTURES / "pod-level-resources.yaml")]).cluster)
     (pod,) = pending_pods(cluster)
     names = [f"new-{number}" for number in range(5)]
     same = [msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, name=name)) for name in names]
-    asked = ExplainInputs(cluster, [ExplainInput(pod=each) for each in same])
-    answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
+    requested = ExplainInputs(cluster, [ExplainInput(pod=each) for each in same])
+    answer = compare_upgrade([requested], versions_between("kube-1.33", "1.34"), now=NOW)
     assert [item.pod for item in answer.items] == [f"shop/{name}" for name in names]
     assert answer.groups[0].pods == [f"shop/{name}" for name in names]
 
@@ -214,17 +214,17 @@ def _pod(name: str, cpu: str, *, node: str = "", statuses: Sequence[dict[str, An
 def test_a_difference_that_chance_may_make_is_a_possible_one() -> None:
     answer = upgraded("counts-image-volumes", "1.35", "1.36")
     cause = ["counts-image-volumes"]
-    assert told(answer) == [("shop/new", UpgradeEffect.LANDS_ELSEWHERE, Certainty.POSSIBLE, cause)]
+    assert reported(answer) == [("shop/new", UpgradeEffect.LANDS_ELSEWHERE, Certainty.POSSIBLE, cause)]
     assert (answer.differing, answer.possibly_differing, answer.passes) == (0, 1, False)
 
 
-def test_what_one_version_does_not_tell_is_told_as_not_known() -> None:
+def test_what_one_version_does_not_report_is_unknown() -> None:
     cluster = load_snapshot([str(FIXTURES / "dynamic-resource-allocation.yaml")]).cluster
     claims = [msgspec.structs.replace(each, unread_fields=["spec.new"]) for each in cluster.resource_claims]
     cluster = msgspec.structs.replace(cluster, resource_claims=claims)
-    asked = ExplainInputs(cluster, [ExplainInput(pod=pod) for pod in pending_pods(cluster)])
-    answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
-    assert told(answer) == [("shop/new", UpgradeEffect.UNKNOWN, Certainty.UNKNOWN, [])]
+    requested = ExplainInputs(cluster, [ExplainInput(pod=pod) for pod in pending_pods(cluster)])
+    answer = compare_upgrade([requested], versions_between("kube-1.33", "1.34"), now=NOW)
+    assert reported(answer) == [("shop/new", UpgradeEffect.UNKNOWN, Certainty.UNKNOWN, [])]
     assert (answer.undecided, answer.passes, answer.groups) == (1, False, [])
 
 
@@ -245,7 +245,7 @@ def test_a_configuration_counts_in_both_and_in_between() -> None:
     }
     assert not upgraded("scores-change-of-balance", "1.35", "1.36").passes
     assert upgraded("scores-change-of-balance", "1.35", "1.36", most).passes
-    assert told(upgraded("node-declared-features", "1.35", "1.36", most))[0][3] == ["node-declared-features"]
+    assert reported(upgraded("node-declared-features", "1.35", "1.36", most))[0][3] == ["node-declared-features"]
 
 
 def test_a_configuration_that_the_newer_version_refuses_is_said() -> None:
@@ -265,7 +265,7 @@ def test_a_version_may_be_written_as_others_write_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1", "1.28", LATER_VERSION, "latest", "kube-1.13"])
-def test_a_version_that_is_not_modelled_is_refused(text: str) -> None:
+def test_a_version_that_is_not_modeled_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_version(text)
 
@@ -298,8 +298,8 @@ def _owned(name: str, kind: str, owner: str, node: str = "worker", api_version: 
     return _pod(name, "1", node=node, ownerReferences=[reference])
 
 
-def _asked_about(documents: list[dict[str, Any]], *pods: Pod) -> tuple[list[str], list[str]]:
-    """The pods that are asked about, each with the number of pods in its cluster, and the assumptions' subjects."""
+def _selected_pods(documents: list[dict[str, Any]], *pods: Pod) -> tuple[list[str], list[str]]:
+    """The compared pods, each with the number of pods in its cluster, and the assumptions' subjects."""
     node = decode_object(
         "Node",
         {"metadata": {"name": "worker"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}},
@@ -316,13 +316,13 @@ def _asked_about(documents: list[dict[str, Any]], *pods: Pod) -> tuple[list[str]
         daemon_sets=records.get("DaemonSet", []),
         jobs=records.get("Job", []),
     )
-    asked, assumptions = next_pods(cluster, documents, decode_object, now=NOW, settings=KubeScheduler().settings)
-    found = [f"{q.origin or q.pod.key} beside {len(each.cluster.pods)}" for each in asked for q in each.inputs]
+    requested, assumptions = next_pods(cluster, documents, decode_object, now=NOW, settings=KubeScheduler().settings)
+    found = [f"{q.origin or q.pod.key} beside {len(each.cluster.pods)}" for each in requested for q in each.inputs]
     return found, [each.subject for each in assumptions]
 
 
 @pytest.mark.parametrize(
-    ("documents", "pods", "asked", "untold"),
+    ("documents", "pods", "requested", "untold"),
     [
         ([_workload("Deployment", "web")], [], ["Deployment shop/web beside 0"], []),
         (
@@ -372,9 +372,9 @@ def _asked_about(documents: list[dict[str, Any]], *pods: Pod) -> tuple[list[str]
     ],
 )
 def test_the_next_pod_of_every_workload(
-    documents: list[dict[str, Any]], pods: list[Pod], asked: list[str], untold: list[str]
+    documents: list[dict[str, Any]], pods: list[Pod], requested: list[str], untold: list[str]
 ) -> None:
-    assert _asked_about(documents, *pods) == (asked, untold)
+    assert _selected_pods(documents, *pods) == (requested, untold)
 
 
 def test_workloads_are_kept_that_nothing_else_controls() -> None:

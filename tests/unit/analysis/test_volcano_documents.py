@@ -147,7 +147,7 @@ def test_what_a_group_asks_room_for(document: Document, expected: dict[str, str 
     assert {name: found.get(name) for name in expected} == expected
 
 
-def test_a_group_of_nobody_asks_for_empty_resources_not_for_none() -> None:
+def test_a_group_without_pods_requests_empty_resources_rather_than_none() -> None:
     decoded = decode_object("PodGroup", group_of(job(task("a", 2, minAvailable=0))))
     assert isinstance(decoded, PodGroup)
     assert decoded.spec.min_resources == {}

@@ -1,4 +1,4 @@
-"""For whom a pod was evicted, from events of both APIs and all schedulers."""
+"""The preemptor of a pod, from events of both APIs and all schedulers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_preemptor_that_is_gone_too_is_its_uid_only() -> None:
     assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("", "uid-shop-api", PodPhase.UNKNOWN)
 
 
-def test_who_else_went_for_the_same_is_told() -> None:
+def test_other_victims_of_the_same_preemptor_are_reported() -> None:
     other = evicted("other", BY_API.note)
     elsewhere = evicted("third", "Preempted by pod uid-shop-web on node node-a")
     answer = who_evicted(ClusterSnapshot(events=[BY_API, other, elsewhere]), "shop", "low")

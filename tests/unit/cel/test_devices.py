@@ -85,7 +85,7 @@ def test_a_selector_is_no_other_type() -> None:
         ('["b", "a"].map(k, k)[0] == "b"', False),
     ],
 )
-def test_a_list_in_the_order_of_a_map_is_told(expression: str, by_chance: bool) -> None:
+def test_a_list_in_the_order_of_a_map_is_reported(expression: str, by_chance: bool) -> None:
     selector = device_selector(expression)
     assert selector.matches(_view(attributes={"a": {"int": 1}, "b": {"int": 2}}))
     assert selector.by_chance is by_chance

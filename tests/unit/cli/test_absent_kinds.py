@@ -158,7 +158,7 @@ def test_a_larger_size_under_unknown_quotas_is_not_called_harmless(on: Any) -> N
     assert "harmless" in on("check", ROOMY, "--assume-none", "quota", change=larger).stdout
 
 
-def test_the_file_of_the_gate_says_it_for_good(on: Any, tmp_path: Path) -> None:
+def test_the_rules_file_sets_it_permanently(on: Any, tmp_path: Path) -> None:
     (tmp_path / "kpreempt.toml").write_text('[check]\nassume-none = ["Quota", "pdb"]\n')
     run = on("check", ROOMY, "-o", "json", change=[NEW])
     assert (run.returncode, broken(run)) == (0, set())

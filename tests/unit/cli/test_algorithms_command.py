@@ -47,7 +47,7 @@ def test_explain_asks_the_scheduler_that_is_named(kpreempt: Kpreempt, algorithm:
     assert verdict["nominatedNodes"] == ["node-b"]
 
 
-def test_without_the_option_todays_scheduler_is_asked(kpreempt: Kpreempt) -> None:
+def test_without_the_option_the_default_scheduler_is_used(kpreempt: Kpreempt) -> None:
     run = kpreempt("explain", "-f", str(DEMO / "api.yaml"), *SNAPSHOT, "-o", "json")
     assert json.loads(run.stdout)["algorithm"] == DEFAULT_ALGORITHM
 
@@ -63,7 +63,7 @@ def test_the_commands_about_many_pods_ask_it_too(
     assert ("PodPriority" in run.stdout) == (algorithm == "kube-1.8")
 
 
-def test_the_causes_of_pods_that_never_land_are_told_without_numbers(kpreempt: Kpreempt) -> None:
+def test_the_causes_of_pods_that_never_land_are_reported_without_numbers(kpreempt: Kpreempt) -> None:
     text = " ".join(kpreempt("pending", "-v", *SNAPSHOT, "--algorithm", "kube-1.8").stdout.split())
     assert "Insufficient cpu, NodeUnschedulable, PodToleratesNodeTaints" in text
 

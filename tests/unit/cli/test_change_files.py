@@ -58,7 +58,7 @@ def test_a_folder_with_nothing_that_is_read_is_an_error(tmp_path: Path) -> None:
         read_change([str(tmp_path)], InputLimits())
 
 
-def test_a_chart_that_was_not_rendered_is_told(tmp_path: Path) -> None:
+def test_a_chart_that_was_not_rendered_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}-a\n")
     with pytest.raises(InputError, match="is a template that was not rendered"):
         read_change([str(tmp_path)], InputLimits())

@@ -206,7 +206,7 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(ask: Ask, arguments: list[s
         ),
     ],
 )
-def test_a_bad_manifest_is_told_by_file_line_and_path(ask: Ask, tmp_path: Path, content: str, message: str) -> None:
+def test_a_bad_manifest_is_reported_by_file_line_and_path(ask: Ask, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "bad.yaml").write_text(content)
     run = ask("-f", "bad.yaml", change=False)
     assert (run.returncode, run.stdout) == (3, "")
@@ -280,14 +280,14 @@ def test_a_path_below_the_current_folder_is_seen_from_there(ask: Ask, tmp_path: 
 
 
 def test_the_exit_code_follows_errors_alone(ask: Ask) -> None:
-    told = ask("--report-only", "--max-victims", "0", "-o", "json")
-    assert told.returncode == 0
-    assert {standing for _, _, standing in findings(told)} == {"Warns"}
+    reported = ask("--report-only", "--max-victims", "0", "-o", "json")
+    assert reported.returncode == 0
+    assert {standing for _, _, standing in findings(reported)} == {"Warns"}
     assert ask("--max-victims", "0", "--severity", "max-victims=warn").returncode == 1
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_a_file_whose_name_is_no_text_is_told_of_in_every_format(ask: Ask, tmp_path: Path, output: str) -> None:
+def test_a_file_whose_name_is_no_text_is_reported_in_every_format(ask: Ask, tmp_path: Path, output: str) -> None:
     name = os.fsdecode(b"we\xffb.json")
     written(tmp_path / name, [GREEDY])
     (tmp_path / os.fsdecode(b"k\xff.toml")).write_text(
@@ -449,8 +449,8 @@ def test_evictions_without_any_budget_in_the_dump_say_so(ask: Ask, tmp_path: Pat
     cluster = full_cluster()
     without = [each for each in cluster if each["kind"] != "PodDisruptionBudget"]
     written(tmp_path / "cluster.json", cluster if has_budget else without)
-    told = [each["subject"] for each in json.loads(ask("-o", "json").stdout)["assumptions"]]
-    assert ("PodDisruptionBudget" in told) is not has_budget
+    reported = [each["subject"] for each in json.loads(ask("-o", "json").stdout)["assumptions"]]
+    assert ("PodDisruptionBudget" in reported) is not has_budget
 
 
 @pytest.mark.parametrize("form", TELLING)
@@ -614,7 +614,7 @@ def test_a_reader_that_goes_away_is_no_failure_of_the_program(tmp_path: Path) ->
     assert (run.returncode, run.stderr) == (1, b"")
 
 
-def test_what_differs_since_a_former_run_is_told(ask: Ask, tmp_path: Path) -> None:
+def test_what_differs_since_a_former_run_is_reported(ask: Ask, tmp_path: Path) -> None:
     written(tmp_path / "small.json", [SMALL])
     assert ask("-f", "small.json", "-o", "json=former.json", change=False).returncode == 0
     run = ask("--compare-with", "former.json")
@@ -649,8 +649,8 @@ def test_how_long_a_job_runs(ask: Ask, tmp_path: Path, arguments: list[str], con
     written(tmp_path / "job.json", [workload("Job", "sums", cpu="100m")])
     (tmp_path / "kpreempt.toml").write_text(config)
     answer = json.loads(ask("-f", "job.json", "-o", "json", *arguments, change=False).stdout)
-    told = json.dumps(answer["assumptions"])
-    assert f"succeed after {seconds}" in told
+    reported = json.dumps(answer["assumptions"])
+    assert f"succeed after {seconds}" in reported
 
 
 @pytest.mark.parametrize("text", ["0s", "8d", "169h", "soon", "-1m"])

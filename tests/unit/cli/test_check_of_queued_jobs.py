@@ -1,4 +1,4 @@
-"""``kpreempt check`` of what Kueue is to admit: nothing is certain that hangs on its quota."""
+"""``kpreempt check`` of Jobs that wait for Kueue: nothing that depends on its quota is certain."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_wrong_usage_is_one_message_and_exit_code_2(kpreempt: Kpreempt, argument
     assert kpreempt(*arguments) == (2, "", f"error: {message}")
 
 
-def test_explain_imports_nothing_of_what_it_is_not_asked_for() -> None:
+def test_explain_imports_only_what_is_requested() -> None:
     program = (
         "import sys\nfrom kpreempt.cli.process import run\nrun(sys.argv[1:])\n"
         "print(*(name for name in sys.modules if name.partition('.')[0] in ('kpreempt', 'pydantic')), file=sys.stderr)"

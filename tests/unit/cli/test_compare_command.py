@@ -47,7 +47,7 @@ def test_names_are_those_of_the_pods_on_which_they_differ(kpreempt: Kpreempt) ->
     assert len(kpreempt(*BOTH, *ON_CALL, "-o", "name").stdout.splitlines()) == 3
 
 
-def test_a_difference_fails_only_where_that_is_asked_for(kpreempt: Kpreempt) -> None:
+def test_a_difference_fails_only_if_that_is_requested(kpreempt: Kpreempt) -> None:
     assert kpreempt(*BOTH, *API, *FULL).returncode == 0
     assert kpreempt(*BOTH, *API, *FULL, "--fail-on-difference").returncode == 1
     same = ["compare", "--algorithms", "kube-1.36,kube-1.36:SchedulerPopFromBackoffQ=false"]
@@ -83,14 +83,14 @@ def test_scenarios_are_compared_line_by_line(kpreempt: Kpreempt) -> None:
     assert run.returncode == 0
 
 
-def test_a_bad_line_is_told_and_the_others_are_compared(kpreempt: Kpreempt) -> None:
+def test_a_bad_line_is_reported_and_the_others_are_compared(kpreempt: Kpreempt) -> None:
     run = kpreempt(*BOTH, "--batch", "-", stdin=LINE + '{"name": "bad"}\n' + LINE.replace("one", "two"))
     assert run.returncode == 3
     assert "kube-1.13 and kube-1.36 agree on 2 of 3 pods; 1 could not be evaluated." in run.stdout
     assert "1 pod could not be evaluated\n  bad  standard input:2: " in run.stdout
 
 
-def test_scenarios_without_end_are_told(kpreempt: Kpreempt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenarios_without_end_are_reported(kpreempt: Kpreempt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kpreempt.cli.compare._MAX_SCENARIOS", 2)
     assert kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 2).stderr == ""
     run = kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 3)

@@ -61,7 +61,7 @@ def test_every_format_says_something_and_the_schema_describes_it(kpreempt: Kpree
         assert all(len(line) <= 80 for line in run.stdout.splitlines()) or format_name != "text"
 
 
-def test_the_change_is_told_with_its_source_and_the_pods_below_it(kpreempt: Kpreempt) -> None:
+def test_the_change_is_reported_with_its_source_and_the_pods_below_it(kpreempt: Kpreempt) -> None:
     said = " ".join(kpreempt(*TO, *FULL).stdout.split())
     assert "From kube-1.33 to kube-1.34: 1 of 1 pod has a different outcome." in said
     assert "PodLevelResources is on by default" in said
@@ -69,7 +69,7 @@ def test_the_change_is_told_with_its_source_and_the_pods_below_it(kpreempt: Kpre
     assert "shop/new no longer lands lands on worker → unschedulable" in said
 
 
-def test_a_difference_fails_only_where_that_is_asked_for(kpreempt: Kpreempt) -> None:
+def test_a_difference_fails_only_if_that_is_requested(kpreempt: Kpreempt) -> None:
     assert kpreempt(*TO, *FULL).returncode == 0
     assert kpreempt(*TO, *FULL, "--fail-on-difference").returncode == 1
     same = (*NEW, *cluster("reports-preemption"), "--algorithm", "kube-1.36", "--fail-on-difference")
@@ -93,7 +93,7 @@ def test_without_an_algorithm_it_is_the_clusters_own_version(kpreempt: Kpreempt,
     assert document["differing"] == 1
 
 
-def test_pods_of_manifests_and_of_workloads_are_asked_about_besides(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_pods_of_manifests_and_of_workloads_are_compared_as_well(kpreempt: Kpreempt, tmp_path: Path) -> None:
     manifest = tmp_path / "web.yaml"
     manifest.write_text(_DEPLOYMENT)
     items = json.loads(kpreempt(*TO, *FULL, "-f", str(manifest), "-o", "json").stdout)["items"]
@@ -105,7 +105,7 @@ def test_pods_of_manifests_and_of_workloads_are_asked_about_besides(kpreempt: Kp
     assert json.loads(kpreempt(*TO, *both, "-o", "json").stdout)["items"] == items
 
 
-def test_a_pod_of_the_cluster_is_asked_about_alone(kpreempt: Kpreempt) -> None:
+def test_a_pod_of_the_cluster_is_explained_alone(kpreempt: Kpreempt) -> None:
     document = json.loads(kpreempt(*TO, "first", "-n", "shop", *FULL, "-o", "json").stdout)
     assert (document["compared"], document["items"]) == (1, [])
 

@@ -309,8 +309,8 @@ def test_rules_of_ones_own_are_offered_and_a_file_that_is_wrong_takes_none_away(
     monkeypatch.chdir(tmp_path)
     own = '[[check.rule]]\nname = "max-own"\nexpression = "true"\nmessage = "m"\n'
     (tmp_path / "kpreempt.toml").write_text(own)
-    for asked in (["check", "--waive", "max-o"], ["rules", "max-o"]):
-        assert offered(*asked)[0] == ["max-own"]
+    for requested in (["check", "--waive", "max-o"], ["rules", "max-o"]):
+        assert offered(*requested)[0] == ["max-own"]
     assert "max-own=warn" in offered("check", "--severity", "max-own=")[0]
     (tmp_path / "kpreempt.toml").write_text("[check")
     assert offered("check", "--waive", "max-v")[0] == ["max-victims", "max-victims-per-workload"]

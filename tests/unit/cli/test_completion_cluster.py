@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        # Who asked may have given up by now.
+        # The client may have given up by now.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.wfile.write(body)
 
@@ -214,7 +214,7 @@ def test_names_are_kept_for_the_next_tab(server: Server, kubeconfig: Path) -> No
     (file,) = kept(kubeconfig)
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    # Names and what is shown beside them: no token, no server, no context.
+    # Names and their descriptions: no token, no server, no context.
     assert json.loads(file.read_text(encoding="utf-8")) == [["nodes-1", "x"], ["nodes-2", "x"]]
 
 

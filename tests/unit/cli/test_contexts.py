@@ -45,7 +45,7 @@ def test_each_answer_stands_under_the_name_of_its_context(kpreempt: Kpreempt, co
 
 
 @pytest.mark.parametrize("command", ["pending", "budgets"])
-def test_a_cluster_that_cannot_be_read_is_told_and_keeps_no_other_back(
+def test_a_cluster_that_cannot_be_read_is_reported_and_keeps_no_other_back(
     kpreempt: Kpreempt, config: list[str], command: str
 ) -> None:
     run = kpreempt(command, *config, "--context", "dead,a")
@@ -68,7 +68,7 @@ def test_a_context_whose_name_has_a_comma_is_one(kpreempt: Kpreempt, config: lis
 
 
 @pytest.mark.parametrize("contexts", ["a,", ",", "a,a"])
-def test_contexts_that_make_no_sense_are_told(kpreempt: Kpreempt, config: list[str], contexts: str) -> None:
+def test_contexts_that_make_no_sense_are_reported(kpreempt: Kpreempt, config: list[str], contexts: str) -> None:
     run = kpreempt("pending", *config, "--context", contexts)
     assert run.returncode == 2
     assert run.complaint.startswith(f"--context {contexts}: a context is empty or repeated\n")

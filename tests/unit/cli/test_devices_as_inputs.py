@@ -38,7 +38,7 @@ def test_a_device_without_end_is_refused(
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_a_pipe_that_nobody_writes_to_is_refused(
+def test_a_pipe_that_no_one_writes_to_is_refused(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "PIPE_SECONDS", 0.01)

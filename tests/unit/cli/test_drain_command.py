@@ -42,7 +42,7 @@ def test_a_waiver_lets_a_blocked_drain_pass(kpreempt: Kpreempt) -> None:
     answer(kpreempt, "n1", *ALLOWED, "--no-drain-incomplete")
 
 
-def test_rules_about_manifests_are_not_asked(kpreempt: Kpreempt) -> None:
+def test_rules_about_manifests_are_not_evaluated(kpreempt: Kpreempt) -> None:
     rules = {each["rule"] for each in answer(kpreempt, "n2", *ALLOWED)["rules"]}
     assert "drain-incomplete" in rules
     assert not rules & {"require-schedulable", "apply-rejected", "rollout-stuck", "pdb-blocks-drain"}

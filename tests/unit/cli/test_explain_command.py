@@ -63,7 +63,7 @@ def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at
         pytest.param("MaxUnavailableStatefulSet=true", 10, id="one that is modelled"),
     ],
 )
-def test_no_exit_code_is_certain_under_a_gate_that_is_not_modelled(kpreempt: Kpreempt, gate: str, code: int) -> None:
+def test_no_exit_code_is_certain_under_a_gate_that_is_not_modeled(kpreempt: Kpreempt, gate: str, code: int) -> None:
     run = kpreempt(*ASK, "--exit-code", "--feature-gates", gate)
     assert run.returncode == code
     assert ("--exit-code: the answer is uncertain: scheduler: feature gate" in run.complaint) == (code == 13)
@@ -195,7 +195,7 @@ def test_objects_without_a_pod_are_noted_on_standard_error(kpreempt: Kpreempt, t
         pytest.param(["--preemption-policy", "Never"], 12, id="never lands"),
     ],
 )
-def test_exit_code_tells_the_outcome_when_asked(kpreempt: Kpreempt, arguments: list[str], code: int) -> None:
+def test_exit_code_tells_the_outcome_on_request(kpreempt: Kpreempt, arguments: list[str], code: int) -> None:
     assert kpreempt(*ASK, *arguments, "-o", "name", "--exit-code").returncode == code
     assert kpreempt(*ASK, *arguments, "-o", "name").returncode == 0
 
@@ -325,7 +325,7 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
     assert (process.returncode, complaint) == (10, b"")
 
 
-def test_one_node_can_be_asked_about(kpreempt: Kpreempt) -> None:
+def test_one_node_can_be_explained(kpreempt: Kpreempt) -> None:
     code, stdout, stderr = kpreempt(*ASK, "--node", "node-d", "-o", "json")
     assert (code, stderr) == (0, "")
     story = json.loads(stdout)["nodeReport"]
@@ -357,10 +357,10 @@ def test_a_cordoned_node_can_be_opened(names: Callable[..., str]) -> None:
 
 
 def test_a_page_has_the_nodes_drawn_and_leaves_the_json_as_it_is(kpreempt: Kpreempt, tmp_path: Path) -> None:
-    page, alone, beside = tmp_path / "page.html", tmp_path / "alone.json", tmp_path / "beside.json"
+    page, alone, other = tmp_path / "page.html", tmp_path / "alone.json", tmp_path / "beside.json"
     assert kpreempt(*ASK, "-o", f"json={alone}").returncode == 0
-    assert kpreempt(*ASK, "-o", f"html={page}", "-o", f"json={beside}").returncode == 0
-    assert beside.read_text() == alone.read_text()
+    assert kpreempt(*ASK, "-o", f"html={page}", "-o", f"json={other}").returncode == 0
+    assert other.read_text() == alone.read_text()
     markup = page.read_text()
     assert markup.startswith("<!DOCTYPE html>")
     assert "1.25 freed" in markup
@@ -373,7 +373,7 @@ def test_a_job_for_volcano_has_no_page(kpreempt: Kpreempt) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told", "untold"),
+    ("options", "reported", "untold"),
     [
         pytest.param(
             [], ["VICTIMS ", "WHY THIS NODE", "More: -v"], ["1 FILTER", "DEFAULTED"], id="one screen by default"
@@ -388,11 +388,11 @@ def test_a_job_for_volcano_has_no_page(kpreempt: Kpreempt) -> None:
         ),
     ],
 )
-def test_the_answer_is_as_long_as_asked_for(
-    kpreempt: Kpreempt, options: list[str], told: list[str], untold: list[str]
+def test_the_answer_is_as_long_as_requested(
+    kpreempt: Kpreempt, options: list[str], reported: list[str], untold: list[str]
 ) -> None:
     said = kpreempt(*ASK, *options).stdout
-    assert [text for text in told if text not in said] == []
+    assert [text for text in reported if text not in said] == []
     assert [text for text in untold if text in said] == []
 
 

@@ -1,4 +1,4 @@
-"""``kpreempt explain --algorithm kueue-0.19``: what is told of Jobs and Workloads, and what is refused."""
+"""``kpreempt explain --algorithm kueue-0.19``: what is reported for Jobs and Workloads, and what is rejected."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_exit_code_counts_nodes_as_well_as_quota(
 
 
 @pytest.mark.parametrize(
-    ("controller", "told"),
+    ("controller", "reported"),
     [
         ("example.com/budget", ""),
         ("kueue.x-k8s.io/provisioning-request", "it may provision new nodes"),
@@ -68,8 +68,8 @@ def test_the_exit_code_counts_nodes_as_well_as_quota(
     ],
     ids=["a check of one's own", "ProvisioningRequest", "MultiKueue"],
 )
-def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(
-    ask: Callable[..., Any], controller: str, told: str
+def test_a_workload_that_waits_for_checks_is_not_reported_as_admitted(
+    ask: Callable[..., Any], controller: str, reported: str
 ) -> None:
     group = {
         "coveredResources": ["cpu", "memory"],
@@ -109,7 +109,7 @@ def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(
     assert run.returncode == 13
     answer = json.loads(ask(_job("one", "1", labels={QUEUE: "checked"}), "-o", "json", more=more).stdout)
     of_checks = [each["message"] for each in answer["assumptions"] if each["field"] == "AdmissionCheck budget"]
-    assert [each.startswith(told) for each in of_checks] == [True] * bool(told)
+    assert [each.startswith(reported) for each in of_checks] == [True] * bool(reported)
 
 
 def test_a_job_without_its_queue_in_the_namespace_is_not_queued(ask: Callable[..., Any]) -> None:
@@ -183,7 +183,7 @@ def test_workloads_are_made_as_the_integrations_make_them(
     assert made == workloads
 
 
-def test_pods_of_workloads_that_are_asked_about_together_land_beside_each_other(ask: Callable[..., Any]) -> None:
+def test_pods_of_workloads_that_are_explained_together_land_next_to_each_other(ask: Callable[..., Any]) -> None:
     container = {**_CONTAINER, "ports": [{"containerPort": 80, "hostPort": 80}]}
     document = _of_kind("Deployment", {"replicas": 3, "template": {"spec": {"containers": [container]}}})
     # There is quota for all, and a free port on two nodes.
@@ -232,7 +232,7 @@ def test_a_configuration_that_is_none_is_refused(ask: Callable[..., Any], tmp_pa
     assert "not a Kueue Configuration" in ask(_job("one", "1"), "--scheduler-config", str(path)).stderr
 
 
-def test_what_is_not_modelled_is_assumed(ask: Callable[..., Any], tmp_path: Path) -> None:
+def test_what_is_not_modeled_is_assumed(ask: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("kind: Configuration\nadmissionFairSharing: {usageHalfLifeTime: 1h}\nfeatureGates: {Made: true}\n")
     run = ask(_job("one", "1"), "--scheduler-config", str(path), "-o", "json")
@@ -245,8 +245,8 @@ def _changes(run: Any) -> dict[str, tuple[str, str]]:
     return {each["kind"]: (each["before"], each["after"]) for each in found}
 
 
-def test_the_smallest_changes_are_told_of_what_stays_pending(ask: Callable[..., Any]) -> None:
-    # 4 CPU are free in the cohort, and vision has 8 of its own.
+def test_the_smallest_changes_are_reported_for_what_stays_pending(ask: Callable[..., Any]) -> None:
+    # 4 CPU are free in the cohort, and vision has a quota of 8.
     job = _job("one", "2")
     job["spec"]["parallelism"] = 5
     assert _changes(ask(job, "-o", "json")) == {"nominalQuota": ("cpu 8", "cpu 14"), "pods": ("5", "4")}

@@ -114,7 +114,7 @@ def test_examples_run_where_the_repository_is(
     monkeypatch.chdir(tmp_path)
     words = shlex.split(example)
     if words[0] == "mcp":
-        # It serves whoever is at the end of its standard input, here nobody.
+        # It serves the client at its standard input; here there is no client.
         command = [sys.executable, "-m", "kpreempt", *words]
         served = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert (served.returncode, served.stdout) == (0, ""), served.stderr
@@ -169,7 +169,7 @@ def test_options_may_stand_before_the_command(kpreempt: Kpreempt, before: list[s
         (["help", "explian"], "kpreempt: no such command 'explian'\nhint: explain\n"),
     ],
 )
-def test_what_is_wrong_before_the_command_is_told(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
+def test_what_is_wrong_before_the_command_is_reported(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
     run = kpreempt(*arguments)
     assert (run.returncode, run.complaint, run.stdout) == (2, message, "")
 
@@ -203,7 +203,7 @@ def test_a_name_of_kpreempts_own_that_is_nearly_right_gets_a_hint(
     assert run.stderr.endswith(f"hint: {hint}\n")
 
 
-def test_version_names_what_is_modelled(kpreempt: Kpreempt) -> None:
+def test_version_names_what_is_modeled(kpreempt: Kpreempt) -> None:
     from kpreempt import __version__
 
     assert kpreempt("version").stdout.startswith(f"kpreempt {__version__}, Python 3.")

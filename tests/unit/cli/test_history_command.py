@@ -16,7 +16,7 @@ Kpreempt = Callable[..., Any]
 RECORDING = "fixtures/recording"
 
 
-def told(kpreempt: Kpreempt, folder: str, *words: str) -> list[dict[str, Any]]:
+def reported(kpreempt: Kpreempt, folder: str, *words: str) -> list[dict[str, Any]]:
     result = kpreempt("history", *words, "--snapshot", folder, "-o", "json")
     assert result.returncode == 0, result.stderr
     steps: list[dict[str, Any]] = json.loads(result.stdout)["items"]
@@ -41,7 +41,7 @@ def a_budget(allowed: int) -> Document:
 
 
 def test_a_pod_from_its_coming_to_its_binding(kpreempt: Kpreempt) -> None:
-    steps = told(kpreempt, RECORDING, "api", "-n", "shop")
+    steps = reported(kpreempt, RECORDING, "api", "-n", "shop")
     assert in_short(steps) == [
         "Added shop/api",
         "Nominated shop/api node-a 0/1 nodes are available: 1 Insufficient cpu.",
@@ -51,7 +51,7 @@ def test_a_pod_from_its_coming_to_its_binding(kpreempt: Kpreempt) -> None:
 
 
 def test_a_victim_has_its_preemptor_though_it_is_gone(kpreempt: Kpreempt) -> None:
-    assert in_short(told(kpreempt, RECORDING, "pod/encode-1", "-n", "shop")) == [
+    assert in_short(reported(kpreempt, RECORDING, "pod/encode-1", "-n", "shop")) == [
         "Added shop/encode-1",
         "Bound shop/encode-1 node-a",
         "Preempted shop/encode-1 node-a shop/api",
@@ -73,14 +73,14 @@ def test_each_command_runs_and_explains_its_line(kpreempt: Kpreempt) -> None:
     ]
 
 
-def test_refusals_are_told_as_their_messages_change(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_refusals_are_reported_as_their_messages_change(kpreempt: Kpreempt, tmp_path: Path) -> None:
     making = Making(tmp_path / "rec", {"Node": [a_node("n1")], "Pod": [a_pod("big")]})
     for message in ("no room", "no room", "no node"):
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
         making.change("MODIFIED", "Pod", a_pod("big", conditions=[condition]))
     making.change("DELETED", "Pod", a_pod("big"))
     making.end()
-    assert in_short(told(kpreempt, making.folder, "big", "-n", "shop")) == [
+    assert in_short(reported(kpreempt, making.folder, "big", "-n", "shop")) == [
         "Unschedulable shop/big no room",
         "Unschedulable shop/big no node",
         "Deleted shop/big",
@@ -96,7 +96,7 @@ def test_a_node_is_cordoned_and_drained(kpreempt: Kpreempt, tmp_path: Path) -> N
         making.change("DELETED", "Pod", a_pod(name, node))
     making.change("DELETED", "Node", a_node("n1"))
     making.end()
-    assert in_short(told(kpreempt, making.folder, "node/n1")) == [
+    assert in_short(reported(kpreempt, making.folder, "node/n1")) == [
         "Changed cordoned",
         "Terminating shop/a n1 EvictionByEvictionAPI",
         "Deleted shop/a n1",
@@ -111,7 +111,7 @@ def test_a_budget_and_the_pods_that_it_selects(kpreempt: Kpreempt, tmp_path: Pat
         making.change("DELETED", "Pod", labelled(a_pod(name, "n1"), app=name.partition("-")[0]))
     making.change("MODIFIED", "PodDisruptionBudget", a_budget(0))
     making.end()
-    assert in_short(told(kpreempt, making.folder, "pdb/web", "-n", "shop")) == [
+    assert in_short(reported(kpreempt, making.folder, "pdb/web", "-n", "shop")) == [
         "Deleted shop/web-1 n1",
         "Changed 0 disruptions allowed (1 healthy, 1 needed)",
     ]
@@ -121,13 +121,16 @@ def test_a_name_that_comes_again_is_another_pod(kpreempt: Kpreempt, tmp_path: Pa
     making = Making(tmp_path / "rec", {"Node": [a_node("n1")], "Pod": [a_pod("db-0", "n1", uid="one")]})
     making.change("MODIFIED", "Pod", a_pod("db-0", uid="two"))
     making.end()
-    assert in_short(told(kpreempt, making.folder, "db-0", "-n", "shop")) == ["Deleted shop/db-0 n1", "Added shop/db-0"]
+    assert in_short(reported(kpreempt, making.folder, "db-0", "-n", "shop")) == [
+        "Deleted shop/db-0 n1",
+        "Added shop/db-0",
+    ]
 
 
-def test_a_time_in_which_nothing_was_recorded_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_a_time_in_which_nothing_was_recorded_is_reported(kpreempt: Kpreempt, tmp_path: Path) -> None:
     making = Making(tmp_path / "rec", {"Pod": [a_pod("a")]})
     making.end()
-    making.change("MODIFIED", "Pod", a_pod("a", "n1"), told=False, seconds=60)
+    making.change("MODIFIED", "Pod", a_pod("a", "n1"), reported=False, seconds=60)
     making.begin()
     making.end()
     result = kpreempt("history", "a", "-n", "shop", "--snapshot", making.folder)
@@ -144,6 +147,6 @@ def test_a_time_in_which_nothing_was_recorded_is_told(kpreempt: Kpreempt, tmp_pa
         (["api", "--snapshot", "fixtures/demo"], 3, "not a recording"),
     ],
 )
-def test_what_cannot_be_told_is_said(kpreempt: Kpreempt, words: list[str], code: int, said: str) -> None:
+def test_what_cannot_be_determined_is_reported(kpreempt: Kpreempt, words: list[str], code: int, said: str) -> None:
     result = kpreempt("history", *words)
     assert (result.returncode, said in result.complaint) == (code, True), result.stderr

@@ -111,15 +111,15 @@ def test_a_plugin_that_fails_ends_no_command(kpreempt: Kpreempt, plugins: Path, 
 
 @pytest.mark.parametrize("command", ["explain", "pending", "at-risk", "budgets", "check", "compare"])
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
-def test_the_error_of_a_plugin_is_told_as_one(kpreempt: Kpreempt, plugins: Path, command: str, form: str) -> None:
+def test_the_error_of_a_plugin_is_reported_as_one(kpreempt: Kpreempt, plugins: Path, command: str, form: str) -> None:
     run = kpreempt(*command_with(command, plugins, "Raising"), "-o", form)
-    told = " ".join(html.unescape(run.stdout).replace("\\", "").split())
-    assert 'the scheduler fails with an error: running PreFilter plugin "Raising": Raising raised KeyError' in told
-    assert "no nodes" not in told
+    reported = " ".join(html.unescape(run.stdout).replace("\\", "").split())
+    assert 'the scheduler fails with an error: running PreFilter plugin "Raising": Raising raised KeyError' in reported
+    assert "no nodes" not in reported
 
 
 def pending_pods(tmp_path: Path, number: int, *, cpu: str = "1m") -> str:
-    """A cluster of one node, for which so many tied pods wait."""
+    """A cluster of one node with ``number`` tied pending pods."""
     node = {
         "apiVersion": "v1",
         "kind": "Node",

@@ -131,7 +131,7 @@ def test_a_borrower_is_at_risk_of_who_lends(kpreempt: Callable[..., Any]) -> Non
     assert items["team/job-steady"]["threats"] == []
 
 
-def test_at_most_so_many_are_listed(kpreempt: Callable[..., Any]) -> None:
+def test_a_limited_number_is_listed(kpreempt: Callable[..., Any]) -> None:
     assert list(_at_risk(kpreempt, "--limit", "1")) == ["team/job-borrower"]
 
 
@@ -159,7 +159,7 @@ def test_a_preemptor_that_is_gone_goes_by_its_uid(kpreempt: Callable[..., Any], 
     assert "not in the cluster (UID u-99" in run.stdout
 
 
-def test_events_tell_of_preemptions_too_and_each_is_told_once(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
+def test_events_report_preemptions_and_each_is_reported_once(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
     said = "Preempted to accommodate a workload (UID: u-3, JobUID: UNKNOWN) due to reclamation within the cohort"
 
     def event(name: str, at: str) -> dict[str, Any]:

@@ -54,12 +54,12 @@ def test_the_answer_is_that_of_a_dump_of_the_same_cluster(kpreempt: Kpreempt, se
 def test_volumes_are_read_only_where_they_may_matter(
     kpreempt: Kpreempt, cluster: FakeCluster, server: FakeApi, options: list[str], is_read: bool
 ) -> None:
-    asked: list[str] = []
-    cluster.special = lambda each: asked.append(each.path)
+    requested: list[str] = []
+    cluster.special = lambda each: requested.append(each.path)
     assert kpreempt("explain", *API, *NOW, "--server", server.url, *options).returncode == 0
-    assert ("/api/v1/persistentvolumeclaims" in asked) is is_read
-    assert ("/apis/storage.k8s.io/v1/csinodes" in asked) is is_read
-    assert "/apis/policy/v1/poddisruptionbudgets" in asked
+    assert ("/api/v1/persistentvolumeclaims" in requested) is is_read
+    assert ("/apis/storage.k8s.io/v1/csinodes" in requested) is is_read
+    assert "/apis/policy/v1/poddisruptionbudgets" in requested
 
 
 def test_a_workload_without_pods_is_made_of_the_template_that_the_server_has(
@@ -73,7 +73,7 @@ def test_a_workload_without_pods_is_made_of_the_template_that_the_server_has(
     assert nightly.stdout.startswith("shop/nightly: both replicas land.")
 
 
-def test_an_upgrade_is_asked_of_the_version_of_the_server(kpreempt: Kpreempt, server: FakeApi) -> None:
+def test_an_upgrade_starts_at_the_version_of_the_server(kpreempt: Kpreempt, server: FakeApi) -> None:
     upgrade = ("compare", "--upgrade-to", "1.37", "--workloads", *NOW, "-o", "json")
     live = kpreempt(*upgrade, "--server", server.url)
     dumped = kpreempt(*upgrade, "--snapshot", str(DEMO / "cluster.yaml"), "--algorithm", "kube-1.36")
@@ -142,7 +142,7 @@ def test_a_cluster_that_is_not_reached_ends_with_3_and_a_hint(kpreempt: Kpreempt
 def test_strict_fails_where_a_kind_may_not_be_listed(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
     arguments = ("explain", *API, *NOW, "--server", server.url)
     assert kpreempt(*arguments, "--strict").returncode == 0
-    cluster.special = lambda asked: refused(403, "no") if "poddisruptionbudgets" in asked.path else None
+    cluster.special = lambda requested: refused(403, "no") if "poddisruptionbudgets" in requested.path else None
     run = kpreempt(*arguments, "--strict")
     assert run.returncode == 1
     assert "PodDisruptionBudget: list: cannot be listed (403)" in run.stderr
@@ -177,7 +177,7 @@ class TestVolcanosConfiguration:
     ) -> None:
         conf = 'actions: "enqueue, reclaim"\ntiers: [{plugins: [{name: gang}]}]\n'
         answer = good({"metadata": {}, "data": {"volcano-scheduler.conf": conf, "token": "secret"}})
-        cluster.special = lambda asked: answer if asked.path == self.PATH else None
+        cluster.special = lambda requested: answer if requested.path == self.PATH else None
         run = kpreempt(*self.NAMED, "--server", server.url, "-o", "json")
         assert (run.returncode, run.stderr) == (0, "")
         assert json.loads(run.stdout)["session"]["configuredActions"] == ["enqueue", "reclaim"]

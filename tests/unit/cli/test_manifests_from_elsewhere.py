@@ -119,7 +119,7 @@ def test_an_answer_that_drips_has_an_end(start: bytes) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://", "https:///x", "http://[x", "http://h:99999/"])
-def test_what_is_no_url_is_told(url: str) -> None:
+def test_what_is_no_url_is_reported(url: str) -> None:
     with pytest.raises(InputError, match="not a URL with a host"):
         download(url, {})
 

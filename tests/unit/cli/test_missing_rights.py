@@ -24,7 +24,7 @@ OTHERS = [name for name in KINDS if name not in ("Pod", "Node")]
 OF_EVERY_NEW_POD = {"LimitRange", "PriorityClass"}
 # Where one of these is missing, the pod below seems to be refused.
 HIDING = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"}
-# What cannot be told apart by the pod alone: sessions, a play, and what has owners of other kinds.
+# What depends on more than the pod: sessions, a simulation, and objects with owners of other kinds.
 OF_OTHER_QUESTIONS = {"Event", "ResourceQuota", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
     "NodePool",
     "PodDisruptionBudget",
@@ -85,7 +85,7 @@ def reject(cluster: FakeCluster, *kinds: str, status: int = 403) -> None:
     versions = {(kind, version) for kind in kinds for version in api_versions_of(KINDS[kind])}
     answers = {path_of(KINDS[kind], version): refused(status, "no") for kind, version in versions}
     answers |= {f"/apis/{version}": good({"kind": "APIResourceList"}) for _, version in versions}
-    cluster.special = lambda asked: answers.get(asked.path)
+    cluster.special = lambda requested: answers.get(requested.path)
 
 
 def verdict_on(kpreempt: Kpreempt, server: FakeApi, pod: Path, *more: str) -> tuple[dict[str, Any], Any]:
@@ -133,9 +133,9 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
         more = ["--with", str(manifest(tmp_path / "claims.yaml", claims))]
     verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", document), *more)
     assert unread(verdict) == {kind}
-    told = next(each["message"] for each in verdict["assumptions"] if each["subject"] == kind)
-    assert told.startswith("cannot be listed (403): ")
-    assert told.endswith(f"; missing permission: list {resource_of(KINDS[kind])}")
+    reported = next(each["message"] for each in verdict["assumptions"] if each["subject"] == kind)
+    assert reported.startswith("cannot be listed (403): ")
+    assert reported.endswith(f"; missing permission: list {resource_of(KINDS[kind])}")
     assert run.returncode == UNCERTAIN
     assert f"--exit-code: the answer is uncertain: {kind}: cannot be listed (403)" in run.stderr
     if kind in HIDING:
@@ -181,7 +181,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     assert "pdbs-unreadable" in rules
 
 
-def test_budgets_do_not_count_for_a_change_that_evicts_nobody(
+def test_budgets_do_not_count_for_a_change_that_evicts_no_pod(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path
 ) -> None:
     reject(cluster, "PodDisruptionBudget", "CSINode", "PersistentVolume", "ResourceSlice", "Job")
@@ -256,7 +256,7 @@ def test_every_command_tells_what_it_could_not_read(
     reject(cluster, "PersistentVolumeClaim", "ResourceSlice", "RuntimeClass")
     run = kpreempt(*command, "--server", server.url, "-o", "json", "--strict")
     assert run.returncode == GATE
-    told = " ".join(run.stdout.split())
-    assert "missing permission: list persistentvolumeclaims" in told
-    assert "resourceslices" not in told
-    assert "runtimeclasses" not in told
+    reported = " ".join(run.stdout.split())
+    assert "missing permission: list persistentvolumeclaims" in reported
+    assert "resourceslices" not in reported
+    assert "runtimeclasses" not in reported

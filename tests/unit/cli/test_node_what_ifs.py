@@ -51,13 +51,13 @@ def test_a_node_of_a_file_or_of_standard_input(kpreempt: Kpreempt, tmp_path: Pat
         assert verdict["landsOn"] == ["fresh"]
 
 
-def test_a_node_that_is_added_can_be_asked_about_and_cordoned(kpreempt: Kpreempt) -> None:
+def test_a_node_that_is_added_can_be_explained_and_cordoned(kpreempt: Kpreempt) -> None:
     run = kpreempt(*DEMO, "--add-node", "node-e", "--cordon", "node-e-new-1", "--node", "node-e-new-1", "-o", "json")
     verdict = json.loads(run.stdout)
     assert verdict["filter"]["node-e-new-1"]["plugin"] == "NodeUnschedulable"
 
 
-def test_a_node_that_is_gone_is_told_with_its_pods(kpreempt: Kpreempt) -> None:
+def test_a_node_that_is_gone_is_reported_with_its_pods(kpreempt: Kpreempt) -> None:
     answer = json.loads(kpreempt(*ON_CALL, "--remove-node", "node-a", "-o", "json").stdout)
     assert answer["cluster"]["nodes"] == 3
     assert [each["subject"] for each in answer["assumptions"]] == ["Node node-a", "Pod"]

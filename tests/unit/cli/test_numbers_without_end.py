@@ -1,4 +1,4 @@
-"""Numbers of the input that would make loops without end are told, each with its field."""
+"""Numbers in the input that would cause endless loops are reported, each with its field."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _MARKS = {name: [pytest.mark.slow] for name in CASES if "lacks all its pods" in 
     ("there", "change", "message"),
     [pytest.param(*case, id=name, marks=_MARKS.get(name, ())) for name, case in CASES.items()],
 )
-def test_a_number_without_end_is_told(
+def test_a_number_without_end_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], there: list[Any], change: dict[str, Any], message: str
 ) -> None:
     cluster, manifest = tmp_path / "cluster.json", tmp_path / "change.json"
@@ -97,7 +97,7 @@ WAITING = {
 
 @pytest.mark.parametrize("command", ["budgets", "at-risk", "pending", "check"])
 @pytest.mark.parametrize("number", [100, 101])
-def test_more_budgets_on_a_pod_than_anybody_has_are_told(
+def test_an_unrealistic_number_of_budgets_on_a_pod_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, number: int
 ) -> None:
     budgets = [

@@ -110,7 +110,7 @@ def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path:
     assert json.loads(run.stdout)["items"][0]["state"] == "NeverAttempted"
 
 
-def test_strict_fails_where_the_version_is_not_modelled(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_strict_fails_where_the_version_is_not_modeled(kpreempt: Kpreempt, tmp_path: Path) -> None:
     assert kpreempt(*PENDING, "--strict", "-o", "name").returncode == 0
     other = tmp_path / "other.yaml"
     other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", f"v{LATER_VERSION}.0"))
@@ -222,7 +222,7 @@ def test_a_first_look_that_fails_ends_the_watch() -> None:
         watching.watch(look, 1, fail=lambda _: None, wait=lambda _: None)
 
 
-def test_a_watch_ends_when_nobody_reads_any_more() -> None:
+def test_a_watch_ends_when_no_one_reads_any_more() -> None:
     looks = iter([True, True, False])
     waits: list[float] = []
     watching.watch(lambda: next(looks), 1, fail=lambda _: None, wait=waits.append)
@@ -276,5 +276,8 @@ def test_a_watch_says_what_changed_since_the_last_look(
     now = (ON_CALL / "cluster.yaml").read_text()
     watched([now.replace("name: gated-1", "name: later-1")] * 2, outputs=["text"])
     lines = capsys.readouterr().out.splitlines()
-    told = [line.removeprefix("CHANGES").strip() for line in lines if line.startswith("CHANGES")]
-    assert told == ["Since 03:12:00: newly pending batch/later-1; gone batch/gated-1.", "Since 03:12:00: no change."]
+    reported = [line.removeprefix("CHANGES").strip() for line in lines if line.startswith("CHANGES")]
+    assert reported == [
+        "Since 03:12:00: newly pending batch/later-1; gone batch/gated-1.",
+        "Since 03:12:00: no change.",
+    ]

@@ -118,7 +118,7 @@ def test_a_harmless_rollout_passes_on_every_version_unconfigured(
 @pytest.mark.parametrize(
     ("server", "kubelet"), [("v1.28.1", ""), (f"v{LATER_VERSION}.2", ""), ("", f"v{LATER_VERSION}.2")]
 )
-def test_a_version_that_is_not_modelled_fails_the_gate(
+def test_a_version_that_is_not_modeled_fails_the_gate(
     kpreempt: Kpreempt, tmp_path: Path, server: str, kubelet: str
 ) -> None:
     manifest = tmp_path / "web.json"
@@ -128,7 +128,7 @@ def test_a_version_that_is_not_modelled_fails_the_gate(
     assert run.returncode == 1
     (finding,) = json.loads(run.stdout)["findings"]
     assert (finding["rule"], finding["subject"]) == ("unmodeled-input", "cluster")
-    # Whoever names an algorithm for it, that of the nearest included, is told the same.
+    # The same is reported if an algorithm is given, even that of the nearest version.
     assert kpreempt(*ask, "--algorithm", LATEST_ALGORITHM).returncode == (1 if server else 0)
 
 
@@ -210,9 +210,9 @@ def test_lines_are_compared_by_the_version_of_each(kpreempt: Kpreempt, tmp_path:
     assert [each["field"] for each in answer["assumptions"]] == ["version"]
 
 
-def test_a_live_cluster_is_asked_for_its_version(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
-    told = {"major": "1", "minor": "33+", "gitVersion": "v1.33.9-eks-1a2b3c"}
-    cluster.special = lambda asked: good(told) if asked.path == "/version" else None
+def test_the_version_of_a_live_cluster_is_requested(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
+    reported = {"major": "1", "minor": "33+", "gitVersion": "v1.33.9-eks-1a2b3c"}
+    cluster.special = lambda requested: good(reported) if requested.path == "/version" else None
     live = ["--server", server.url]
     verdict = json.loads(kpreempt("explain", "--cpu", "1", *live, "-o", "json").stdout)
     assert (verdict["algorithm"], verdict["cluster"]["version"]) == ("kube-1.33", "v1.33.9-eks-1a2b3c")
@@ -223,17 +223,17 @@ def test_a_live_cluster_is_asked_for_its_version(kpreempt: Kpreempt, server: Fak
 def test_gates_and_configurations_are_those_of_the_version(kpreempt: Kpreempt, tmp_path: Path) -> None:
     old, new = dump(tmp_path, "v1.31.14"), dump(tmp_path, "v1.36.3")
 
-    def asked(snapshot: str, *options: str) -> Any:
+    def requested(snapshot: str, *options: str) -> Any:
         return kpreempt("explain", "--cpu", "1", "--snapshot", snapshot, *options)
 
-    run = asked(old, "--feature-gates", "StorageCapacityScoring=true")
+    run = requested(old, "--feature-gates", "StorageCapacityScoring=true")
     assert run.returncode == 2
     assert "unrecognized feature gate: StorageCapacityScoring" in run.stderr
     assert "the cluster's version selects kube-1.31" in run.stderr
-    assert asked(new, "--feature-gates", "StorageCapacityScoring=true").returncode == 0
-    run = asked(new, "--feature-gates", "DRAAdminAccess=false")
+    assert requested(new, "--feature-gates", "StorageCapacityScoring=true").returncode == 0
+    run = requested(new, "--feature-gates", "DRAAdminAccess=false")
     assert (run.returncode, "feature is locked to true" in run.complaint) == (2, True)
-    assert asked(old, "--feature-gates", "MinDomainsInPodTopologySpread=true").returncode == 0
+    assert requested(old, "--feature-gates", "MinDomainsInPodTopologySpread=true").returncode == 0
     # What no version takes is refused before a cluster is read.
     run = kpreempt("explain", "--cpu", "1", "--snapshot", "absent.json", "--feature-gates", "Nonsense=true")
     assert "unrecognized feature gate: Nonsense" in run.stderr
@@ -249,8 +249,8 @@ def test_gates_and_configurations_are_those_of_the_version(kpreempt: Kpreempt, t
             }
         )
     )
-    assert asked(old, "--scheduler-config", str(config)).returncode == 0
-    run = asked(new, "--scheduler-config", str(config))
+    assert requested(old, "--scheduler-config", str(config)).returncode == 0
+    run = requested(new, "--scheduler-config", str(config))
     assert (run.returncode, "EBSLimits" in run.complaint) == (3, True)
 
 

@@ -1,4 +1,4 @@
-"""Commands that are asked about a moment of a recording."""
+"""Commands on the state at a time in a recording."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def test_who_was_there_before_the_recording_stands_anywhere(kpreempt: Kpreempt, 
 
 
 @pytest.mark.parametrize("seconds", [0.5, 30])
-def test_a_binding_under_way_is_told(kpreempt: Kpreempt, tmp_path: Path, seconds: float) -> None:
+def test_a_binding_under_way_is_reported(kpreempt: Kpreempt, tmp_path: Path, seconds: float) -> None:
     making = Making(tmp_path / "rec", {"Node": [a_node("node-a", "3")], "Pod": _low("encode-1", "encode-3")}, Limits())
     making.change("ADDED", "Pod", a_pod("other"))
     making.change("ADDED", "Pod", a_pod("api", priority=1000))
     at = making.now.isoformat()
     making.change("MODIFIED", "Pod", a_pod("other", "node-a"), seconds=seconds)
     making.end()
-    told = [each["message"] for each in explained(kpreempt, making.folder, "--at", at).get("assumptions", [])]
-    assert any("shop/other; the scheduler may already have assigned" in each for each in told) is (seconds < 1)
+    reported = [each["message"] for each in explained(kpreempt, making.folder, "--at", at).get("assumptions", [])]
+    assert any("shop/other; the scheduler may already have assigned" in each for each in reported) is (seconds < 1)
 
 
 def test_an_eviction_is_explained_when_its_event_and_its_victim_are_gone(kpreempt: Kpreempt) -> None:

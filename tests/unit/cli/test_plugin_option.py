@@ -205,7 +205,7 @@ def test_what_is_no_plugin_is_wrong_usage(kpreempt: Kpreempt, named: str, messag
     ],
 )
 @pytest.mark.parametrize("named", ["bad.py:Passing", "bad:Passing"])
-def test_what_goes_wrong_while_a_module_is_imported_is_told_with_its_line(
+def test_what_goes_wrong_while_a_module_is_imported_is_reported_with_its_line(
     kpreempt: Kpreempt, here: Path, monkeypatch: pytest.MonkeyPatch, named: str, text: str, message: str
 ) -> None:
     (here / "bad.py").write_text(text, encoding="utf-8")
@@ -246,7 +246,7 @@ def test_what_the_scheduler_cannot_start_with_is_a_bad_configuration(
     assert "foreign.py" not in run.stderr
 
 
-def test_a_plugin_that_is_asked_for_has_to_be_enabled_by_the_configuration(kpreempt: Kpreempt, here: Path) -> None:
+def test_a_plugin_that_is_requested_has_to_be_enabled_by_the_configuration(kpreempt: Kpreempt, here: Path) -> None:
     run = kpreempt(*EXPLAIN, *configuration(here, "NodeName"), "--plugin", "rack.py:NotOnB")
     assert run.returncode == 3
     assert run.complaint == (
@@ -274,7 +274,7 @@ def test_arguments_are_those_that_the_plugin_says_it_takes(
     assert (run.returncode, run.complaint) == (3 if message else 0, expected)
 
 
-def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
+def test_a_record_of_arguments_that_raises_is_reported(kpreempt: Kpreempt) -> None:
     run = kpreempt(*EXPLAIN, "--plugin", "rack.py:HostileArguments")
     assert (run.returncode, run.stdout) == (3, "")
     assert run.complaint == "decoding args for plugin HostileArguments: KeyError: 'no such thing'\n"
@@ -338,8 +338,8 @@ def test_a_plugin_that_a_package_announces_is_enabled_by_its_name(
     monkeypatch.syspath_prepend(here)
     monkeypatch.delitem(sys.modules, "rack", raising=False)
     announce(monkeypatch, *announced)
-    asked = ["--plugin", name] if way == "--plugin" else configuration(here, name)
-    run = kpreempt(*EXPLAIN, *asked)
+    requested = ["--plugin", name] if way == "--plugin" else configuration(here, name)
+    run = kpreempt(*EXPLAIN, *requested)
     assert (run.returncode, run.complaint) == (code, message)
     assert run.stdout == ("" if code else "node/node-e\n")
 

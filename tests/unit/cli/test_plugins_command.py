@@ -46,20 +46,20 @@ def test_a_feature_gate_takes_its_plugin_away(kpreempt: Kpreempt) -> None:
         "InPlacePodVerticalScalingInitContainers": False,
         "RestartAllContainersOnContainerExits": False,
     }
-    asked = [
+    requested = [
         "--algorithm",
         "kube-1.36",
         "--feature-gates",
         ",".join(f"{name}={str(value).lower()}" for name, value in gates.items()),
     ]
     assert "NodeDeclaredFeatures" in kpreempt("plugins", "-o", "name").stdout.split()
-    run = kpreempt("plugins", "-o", "name", *asked)
+    run = kpreempt("plugins", "-o", "name", *requested)
     assert (run.returncode, run.stderr) == (0, "")
     assert "NodeDeclaredFeatures" not in run.stdout.split()
-    assert listed(kpreempt, *asked)["profiles"][0]["disabled"] == []
+    assert listed(kpreempt, *requested)["profiles"][0]["disabled"] == []
 
 
-def test_a_plugin_that_the_configuration_enables_and_nobody_has_is_left_out(kpreempt: Kpreempt) -> None:
+def test_a_plugin_that_the_configuration_enables_and_no_one_has_is_left_out(kpreempt: Kpreempt) -> None:
     profile = listed(kpreempt, *CONFIG)["profiles"][0]
     unknown = [each for each in profile["omitted"] if not each["isKnown"]]
     assert [each["name"] for each in unknown][-1] == "Coscheduling"
@@ -101,7 +101,7 @@ def test_the_old_schedulers_have_no_such_list(kpreempt: Kpreempt, algorithm: str
     assert run.complaint.startswith(f"--algorithm {algorithm}: plugins can only be listed for kube-1.29 and later\n")
 
 
-def test_a_configuration_that_the_scheduler_refuses_is_told_as_it_would(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_a_configuration_that_the_scheduler_refuses_is_reported_as_it_would(kpreempt: Kpreempt, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "profiles: [{plugins: {filter: {enabled: [{name: ImageLocality}]}}}]\n",

@@ -25,10 +25,10 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_whoever_is_told_to_end_leaves_no_half_written_file(tmp_path: Path, number: int) -> None:
+def test_a_terminated_process_leaves_no_partial_file(tmp_path: Path, number: int) -> None:
     program = (
         "import signal, sys\n"
-        # Whoever runs the tests may have told them to ignore it, which programs inherit.
+        # The tests may run with this signal ignored, which programs inherit.
         f"signal.signal({int(number)}, signal.SIG_DFL)\n"
         "from kpreempt.cli import process\n"
         "from kpreempt.cli.output import atomic_file\n"
@@ -128,7 +128,7 @@ def test_closed_standard_streams_are_no_crash() -> None:
     assert run.stderr == "error: standard input: closed\n"
 
 
-def test_a_closed_standard_output_is_told() -> None:
+def test_a_closed_standard_output_is_reported() -> None:
     manifest, snapshot = (str(ROOT / "fixtures" / "demo" / name) for name in ("api.yaml", "cluster.yaml"))
     run = subprocess.run(
         ["/bin/sh", "-c", '"$0" -m kpreempt explain -f "$1" --snapshot "$2" >&-', sys.executable, manifest, snapshot],

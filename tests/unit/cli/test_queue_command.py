@@ -80,7 +80,7 @@ def test_strict_fails_where_only_the_scheduler_knows(kpreempt: Kpreempt) -> None
     assert kpreempt("queue", *EVENTS, "--algorithm", "kube-1.36", "--strict").returncode == 0
 
 
-def test_hints_that_are_not_modelled_are_told(kpreempt: Kpreempt) -> None:
+def test_hints_that_are_not_modeled_are_reported(kpreempt: Kpreempt) -> None:
     events = ADD + (
         '{"event": "pop"}\n{"event": "unschedulable", "plugins": ["VolumeBinding"]}\n'
         '{"event": "changeObject", "resource": "StorageClass", "action": "Add"}\n'

@@ -32,7 +32,7 @@ from kpreempt.snapshot.recording.recorder import (
     WatchReport,
 )
 from kpreempt.snapshot.recording.segments import Segments
-from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, refused
+from tests.fake_api import Answer, FakeApi, FakeCluster, ReceivedRequest, refused
 from tests.unit.snapshot.recording.making import Making, a_node, a_pod
 
 Kpreempt = Callable[..., Any]
@@ -72,12 +72,12 @@ class Watching:
     def next(self, stream: Stream = PODS) -> Any:
         """What the stream tells next."""
         while True:
-            told = self.watches.news.get(timeout=20)
-            if isinstance(told, KpreemptError):
-                return told
-            assert isinstance(told, WatchReport)
-            if told.stream == stream:
-                return told.news
+            reported = self.watches.news.get(timeout=20)
+            if isinstance(reported, KpreemptError):
+                return reported
+            assert isinstance(reported, WatchReport)
+            if reported.stream == stream:
+                return reported.news
 
 
 def test_changes_come_as_they_happen(cluster: FakeCluster, server: FakeApi) -> None:
@@ -86,16 +86,20 @@ def test_changes_come_as_they_happen(cluster: FakeCluster, server: FakeApi) -> N
     cluster.change("MODIFIED", "Node", a_node("n1", "8"))
     cluster.change("DELETED", "Pod", a_pod("a"))
     assert [watching.next().what for _ in range(2)] == [ChangeType.ADDED, ChangeType.DELETED]
-    asked = next(each for each in server.asked if each.query.get("watch") and each.path == "/api/v1/pods")
-    assert (asked.query["resourceVersion"], asked.query["allowWatchBookmarks"]) == ("100", "true")
+    requested = next(each for each in server.requested if each.query.get("watch") and each.path == "/api/v1/pods")
+    assert (requested.query["resourceVersion"], requested.query["allowWatchBookmarks"]) == ("100", "true")
 
 
 @pytest.mark.parametrize("way", ["status", "event"])
-def test_what_the_server_has_let_go_of_is_listed_anew(cluster: FakeCluster, server: FakeApi, way: str) -> None:
+def test_what_the_server_has_let_go_of_is_listed_again(cluster: FakeCluster, server: FakeApi, way: str) -> None:
     gone = b'{"type":"ERROR","object":{"kind":"Status","code":410}}\n'
 
-    def special(asked: Asked) -> Answer | None:
-        if asked.path == "/api/v1/pods" and asked.query.get("watch") and asked.query["resourceVersion"] == "100":
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if (
+            requested.path == "/api/v1/pods"
+            and requested.query.get("watch")
+            and requested.query["resourceVersion"] == "100"
+        ):
             return refused(410, "too old") if way == "status" else Answer(stream=[gone])
         return None
 
@@ -121,13 +125,13 @@ def test_a_watch_that_breaks_off_goes_on_where_it_was_after_ever_longer_waits(
         ]
     )
     cluster.version = 105
-    asked_for: list[str] = []
+    versions: list[str] = []
 
-    def special(asked: Asked) -> Answer | None:
-        if asked.path != "/api/v1/pods" or not asked.query.get("watch"):
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.path != "/api/v1/pods" or not requested.query.get("watch"):
             return None
-        asked_for.append(asked.query["resourceVersion"])
-        if len(asked_for) == 3:
+        versions.append(requested.query["resourceVersion"])
+        if len(versions) == 3:
             return refused(503, "starting")
         found = next(pieces, None)
         return Answer(stream=found) if found is not None else None
@@ -135,28 +139,28 @@ def test_a_watch_that_breaks_off_goes_on_where_it_was_after_ever_longer_waits(
     cluster.special = special
     watching = Watching(server, PODS)
     assert [watching.next(), watching.next()] == [Bookmark(105), Bookmark(106)]
-    assert asked_for[:5] == ["100", "105", "105", "105", "105"]
+    assert versions[:5] == ["100", "105", "105", "105", "105"]
     assert watching.waits[:3] == [0.5, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(("kind", "simulate_rest"), [("PodDisruptionBudget", True), ("Pod", False)])
 def test_a_kind_that_may_not_be_watched(cluster: FakeCluster, server: FakeApi, kind: str, simulate_rest: bool) -> None:
-    cluster.special = lambda asked: refused(403, "no") if asked.query.get("watch") else None
+    cluster.special = lambda requested: refused(403, "no") if requested.query.get("watch") else None
     stream = Stream(KINDS[kind])
     watches = Watches(Api(Connection(server=server.url), retries=0))
     _WATCHES.append(watches)
     watches.begin({stream: Start("policy/v1" if simulate_rest else "v1", 100)})
-    while isinstance(told := watches.news.get(timeout=20), WatchReport) and isinstance(told.news, LeaseHolder):
+    while isinstance(reported := watches.news.get(timeout=20), WatchReport) and isinstance(reported.news, LeaseHolder):
         pass
     if simulate_rest:
-        assert isinstance(told, WatchReport)
-        assert told.news == WatchRejected(403)
+        assert isinstance(reported, WatchReport)
+        assert reported.news == WatchRejected(403)
     else:
-        assert isinstance(told, KpreemptError)
-        assert "not allowed (403)" in told.message
+        assert isinstance(reported, KpreemptError)
+        assert "not allowed (403)" in reported.message
 
 
-def test_who_holds_the_lease_is_told_as_it_changes(cluster: FakeCluster, server: FakeApi) -> None:
+def test_who_holds_the_lease_is_reported_as_it_changes(cluster: FakeCluster, server: FakeApi) -> None:
     watching = Watching(server)
     assert watching.watches.news.get(timeout=20).news == LeaseHolder("one")  # type: ignore[union-attr]
     cluster.change("MODIFIED", "Lease", {"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "two"}})
@@ -169,17 +173,17 @@ def test_a_cluster_is_recorded_and_read_back(
     changed = []
     take = Recorder.take
 
-    def take_and_end(self: Recorder, told: WatchReport) -> None:
-        take(self, told)
-        if isinstance(told.news, Watched):
+    def take_and_end(self: Recorder, reported: WatchReport) -> None:
+        take(self, reported)
+        if isinstance(reported.news, Watched):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Recorder, "take", take_and_end)
-    # Whoever runs the tests may have told them to ignore it.
+    # The tests may run with this signal ignored.
     monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
 
-    def special(asked: Asked) -> None:
-        if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
+    def special(requested: ReceivedRequest) -> None:
+        if requested.path == "/api/v1/pods" and requested.query.get("watch") and not changed:
             changed.append(cluster.change("ADDED", "Pod", a_pod("c")))
 
     cluster.special = special
@@ -190,7 +194,7 @@ def test_a_cluster_is_recorded_and_read_back(
     assert [pod.metadata.name for pod in load_snapshot([folder]).cluster.pods] == ["a", "b", "c"]
     info = kpreempt("record", "--info", folder)
     assert info.stdout == result.stderr
-    assert all(each.path and set(each.query) <= READING for each in server.asked)
+    assert all(each.path and set(each.query) <= READING for each in server.requested)
 
 
 def test_a_live_recording_is_redacted_at_its_end(
@@ -218,7 +222,7 @@ def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, ser
     assert result.complaint.splitlines()[1] == f"hint: kpreempt record --redact --from {tmp_path}/rec.clear --to DIR"
     done = kpreempt("record", "--redact", "--from", f"{tmp_path}/rec.clear", "--to", str(tmp_path / "rec"), "-q")
     assert (done.returncode, done.stderr) == (0, "")
-    assert not server.asked
+    assert not server.requested
 
 
 @pytest.mark.parametrize(
@@ -233,7 +237,7 @@ def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, ser
         ),
     ],
 )
-def test_options_of_redaction_that_make_no_sense_are_told(
+def test_options_of_redaction_that_make_no_sense_are_reported(
     kpreempt: Kpreempt, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     result = kpreempt("record", "--to", str(tmp_path / "rec"), *words)
@@ -271,14 +275,14 @@ def test_a_signal_amid_writing_has_nothing_written_twice(
         if any(each.name == "c" for each in changes):
             signal.raise_signal(number)
 
-    def special(asked: Asked) -> None:
-        if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
+    def special(requested: ReceivedRequest) -> None:
+        if requested.path == "/api/v1/pods" and requested.query.get("watch") and not changed:
             changed.append(cluster.change("ADDED", "Pod", a_pod("c")))
 
     changed: list[int] = []
     cluster.special = special
     monkeypatch.setattr(Segments, "append", append_and_end)
-    # Whoever runs the tests may have told them to ignore it.
+    # The tests may run with this signal ignored.
     before = signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
     try:
         result = kpreempt("record", "--to", str(tmp_path / "rec"), "--server", server.url)
@@ -290,7 +294,7 @@ def test_a_signal_amid_writing_has_nothing_written_twice(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 0)])
-def test_whoever_is_told_to_end_has_recorded_what_was_told(
+def test_a_terminated_recorder_has_recorded_all_reported_changes(
     cluster: FakeCluster, server: FakeApi, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     result, names = _recorded_until(cluster, server, tmp_path, f"{int(number)}", number)
@@ -327,14 +331,14 @@ def _recorded_until(
         "    take(self, told)\n"
         "    if isinstance(told.news, Watched):\n"
         "        print('taken', flush=True)\n"
-        # What was told is written at the end, and not before.
+        # What was reported is written at the end, and not before.
         "Recorder.tick = lambda *_: None\n"
         "Recorder.take = tell\n"
         "raise SystemExit(run(sys.argv[1:]))\n"
     )
 
-    def special(asked: Asked) -> None:
-        if asked.path == "/api/v1/pods" and asked.query.get("watch") and not changed:
+    def special(requested: ReceivedRequest) -> None:
+        if requested.path == "/api/v1/pods" and requested.query.get("watch") and not changed:
             changed.append(cluster.change("ADDED", "Pod", a_pod("c")))
 
     changed: list[int] = []
@@ -369,13 +373,13 @@ READING = {
         (["--to", "a", "--max-size", "much"], '--max-size: "much" is not a size'),
     ],
 )
-def test_wrong_usage_is_told(kpreempt: Kpreempt, options: list[str], words: str) -> None:
+def test_wrong_usage_is_reported(kpreempt: Kpreempt, options: list[str], words: str) -> None:
     result = kpreempt("record", *options)
     assert result.returncode == 2
     assert words in result.stderr
 
 
-def test_a_folder_without_a_recording_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_a_folder_without_a_recording_is_reported(kpreempt: Kpreempt, tmp_path: Path) -> None:
     result = kpreempt("record", "--info", str(tmp_path))
     assert result.returncode == 3
     assert "not a recording" in result.stderr

@@ -32,7 +32,7 @@ def test_what_is_to_fail_fails_and_what_mends_it_keeps_all_rules(
 
 
 @pytest.mark.parametrize("rule", RuleId)
-def test_a_rule_is_told_whole_on_a_narrow_terminal(rule: RuleId) -> None:
+def test_a_rule_is_shown_completely_on_a_narrow_terminal(rule: RuleId) -> None:
     shown = render_answer(rules_of([rule]), "text", RenderOptions(width=80))
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.startswith(f"{rule}  {rule.row.promise}\n")

@@ -247,7 +247,7 @@ def test_only_a_redacted_dump_may_be_read_by_others(
 
 
 def objects_of_a_rollout() -> list[dict[str, Any]]:
-    """A cluster as an API server has it, with environments that nobody may read, and what acts on its pods."""
+    """A cluster as an API server has it, with environments that are secret, and the objects that act on its pods."""
     pod_template = {
         "metadata": {"labels": {"app": "api"}},
         "spec": {

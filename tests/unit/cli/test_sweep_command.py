@@ -169,7 +169,7 @@ def test_a_cluster_that_ends_each_of_its_workers_is_a_failure_and_a_worker_that_
         ),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(
+def test_wrong_usage_is_reported_in_one_line(
     kpreempt: Kpreempt, words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -205,17 +205,19 @@ def test_without_the_extra_one_line_says_how_to_install_it(
 def dask_cluster(folder: Path) -> Iterator[str]:
     """The address of a scheduler with two workers, each a process that was started on its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    told = folder / "scheduler.json"
+    reported = folder / "scheduler.json"
 
     def start(*words: str) -> subprocess.Popen[bytes]:
         program = [sys.executable, "-m", "distributed.cli." + words[0], *words[1:]]
         return subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     processes = [
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told))
+        start(
+            "dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(reported)
+        )
     ]
     try:
-        address = _written(told)
+        address = _written(reported)
         alone = ("--nthreads", "1", "--no-dashboard", "--no-nanny")
         processes += [start("dask_worker", address, *alone) for _ in range(2)]
         yield address

@@ -71,7 +71,7 @@ def test_progress_waits_then_shows_and_takes_itself_away(monkeypatch: pytest.Mon
     assert sys.stderr.getvalue().endswith("...\r\x1b[2K")
 
 
-def test_progress_is_silent_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_silent_if_no_one_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 10.0])
     monkeypatch.setattr(terminal.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(sys, "stderr", io.StringIO())
@@ -111,7 +111,7 @@ def test_what_takes_long_is_shown_and_erased(monkeypatch: pytest.MonkeyPatch) ->
     assert screen.getvalue().endswith("filtering nodes ... 1s")
 
 
-def test_nothing_is_shown_beside_a_line_of_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_next_to_a_line_of_another_program(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = screen_of(monkeypatch)
     times = iter([0.0, 9.0, 9.0, 9.0])
     activity = terminal.Activity(clock=lambda: next(times))

@@ -33,8 +33,10 @@ def verified(kpreempt: Kpreempt, making: Making, *options: str) -> dict[str, Any
     assert kpreempt("record", "--redact", "--from", making.folder, "--to", to).returncode == 0
     redacted = json.loads(kpreempt("verify", to, "-o", "json", *options).stdout)
     # Messages are not in it, all else is.
-    told = [each for each in answer["items"] if not all(line.startswith("message ") for line in each["differences"])]
-    assert [each["cause"] for each in redacted["items"]] == [each["cause"] for each in told]
+    reported = [
+        each for each in answer["items"] if not all(line.startswith("message ") for line in each["differences"])
+    ]
+    assert [each["cause"] for each in redacted["items"]] == [each["cause"] for each in reported]
     assert sum(map(len, counts(redacted).values())) == sum(map(len, counts(answer).values()))
     return answer
 
@@ -201,7 +203,7 @@ def test_a_difference_where_something_was_not_watched_does_not_count(
 ) -> None:
     making.change("ADDED", "Pod", a_pod("a"))
     making.change("MODIFIED", "Pod", a_pod("a", node))
-    making.change("MODIFIED", "Node", a_node("n1", "3"), told=False)
+    making.change("MODIFIED", "Node", a_node("n1", "3"), reported=False)
     making.relist("Node")
     answer = verified(kpreempt, making)
     assert counts(answer) == {"Bound": numbers}
@@ -221,7 +223,7 @@ def test_a_pod_that_waits_from_the_beginning_is_decided_on(kpreempt: Kpreempt, t
     assert counts(verified(kpreempt, making)) == {"Bound": (1, 0, 0, 0)}
 
 
-def test_victims_that_somebody_has_evicted_already_are_not_evicted_again(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_victims_that_someone_has_evicted_already_are_not_evicted_again(kpreempt: Kpreempt, tmp_path: Path) -> None:
     leaving = a_pod("low", "n1")
     leaving["metadata"]["deletionTimestamp"] = "2026-11-21T03:00:30Z"
     making = Making(tmp_path / "rec", {"Node": [a_node("n1", "1")], "Pod": [leaving]})
@@ -272,7 +274,7 @@ def test_nothing_to_compare_fails_a_gate(kpreempt: Kpreempt, making: Making) -> 
     assert "No decision could be compared." in result.stdout
 
 
-def test_a_difference_is_filed_under_other_names_and_batch_predicts_it_anew(
+def test_a_difference_is_filed_under_other_names_and_batch_predicts_it_again(
     kpreempt: Kpreempt, making: Making, tmp_path: Path
 ) -> None:
     arrives(making, "secret-name", "n1")
@@ -308,13 +310,13 @@ def test_metrics_have_the_score_and_preemptions_by_namespace_and_class(kpreempt:
         (["--for", "soon"], '--for: "soon" is not a duration'),
     ],
 )
-def test_wrong_usage_is_told(kpreempt: Kpreempt, options: list[str], words: str) -> None:
+def test_wrong_usage_is_reported(kpreempt: Kpreempt, options: list[str], words: str) -> None:
     result = kpreempt("verify", *options)
     assert result.returncode == 2
     assert words in result.stderr
 
 
-def test_a_folder_without_a_recording_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_a_folder_without_a_recording_is_reported(kpreempt: Kpreempt, tmp_path: Path) -> None:
     result = kpreempt("verify", str(tmp_path))
     assert result.returncode == 3
     assert "not a recording" in result.stderr

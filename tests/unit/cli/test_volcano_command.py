@@ -114,7 +114,7 @@ class TestAJobThatIsSubmitted:
         ]
         assert answer["boundInNextSession"] == 2
 
-    def test_evicts_nobody_under_the_default_configuration(self, kpreempt: Kpreempt) -> None:
+    def test_evicts_no_pod_under_the_default_configuration(self, kpreempt: Kpreempt) -> None:
         answer = gang(kpreempt)
         assert (answer["outcome"], answer["victims"]) == ("NotEnqueued", [])
         assert answer["reason"] == "overcommit"
@@ -149,8 +149,8 @@ class TestAJobThatIsSubmitted:
         ],
     )
     def test_ends_with_the_code_of_its_outcome(self, kpreempt: Kpreempt, arguments: list[str], code: int) -> None:
-        asked = [*EXPLAIN, "-f", "job.yaml", "--snapshot", "cluster.yaml", *NOW, "--exit-code", *arguments]
-        assert kpreempt(*asked).returncode == code
+        requested = [*EXPLAIN, "-f", "job.yaml", "--snapshot", "cluster.yaml", *NOW, "--exit-code", *arguments]
+        assert kpreempt(*requested).returncode == code
 
     def test_is_a_deployment_as_well_which_shares_one_group(self, kpreempt: Kpreempt, folder: Path) -> None:
         container = "{name: c, image: i, resources: {requests: {cpu: 100m}}}"
@@ -160,38 +160,47 @@ class TestAJobThatIsSubmitted:
             f"    spec: {{containers: [{container}]}}\n",
             encoding="utf-8",
         )
-        asked = [*EXPLAIN, "-f", "web.yaml", "--snapshot", "cluster.yaml", *NOW, "-o", "json"]
-        answer = json.loads(kpreempt(*asked).stdout)
+        requested = [*EXPLAIN, "-f", "web.yaml", "--snapshot", "cluster.yaml", *NOW, "-o", "json"]
+        answer = json.loads(kpreempt(*requested).stdout)
         assert (answer["outcome"], len(answer["tasks"]), answer["minAvailable"]) == ("Bound", 3, 1)
         assert any("default-scheduler" in each["message"] for each in answer["assumptions"])
 
     def test_may_be_several_that_are_answered_together(self, kpreempt: Kpreempt, folder: Path) -> None:
         (folder / "both.yaml").write_text(JOB + "---" + JOB.replace("name: train", "name: tune"), encoding="utf-8")
-        asked = [*EXPLAIN, "-f", "both.yaml", "--snapshot", "cluster.yaml", *NOW]
-        answer = json.loads(kpreempt(*asked, "-o", "json").stdout)
+        requested = [*EXPLAIN, "-f", "both.yaml", "--snapshot", "cluster.yaml", *NOW]
+        answer = json.loads(kpreempt(*requested, "-o", "json").stdout)
         assert [item["origin"] for item in answer["items"]] == ["Job ml/train", "Job ml/tune"]
-        picked = json.loads(kpreempt(*asked, "--select", "vcjob/tune", "-o", "json").stdout)
+        picked = json.loads(kpreempt(*requested, "--select", "vcjob/tune", "-o", "json").stdout)
         assert picked["origin"] == "Job ml/tune"
 
 
 @pytest.mark.usefixtures("folder")
 class TestASession:
     def test_has_every_format_and_the_schema_describes_it(self, kpreempt: Kpreempt) -> None:
-        asked = ["volcano", "--snapshot", "cluster.yaml", *NOW, "--runs", "3"]
-        document = json.loads(kpreempt(*asked, "-o", "json").stdout)
+        requested = ["volcano", "--snapshot", "cluster.yaml", *NOW, "--runs", "3"]
+        document = json.loads(kpreempt(*requested, "-o", "json").stdout)
         jsonschema.Draft202012Validator(closed(verdict_schema())).validate(document)
         assert document["kind"] == "VolcanoSession"
         for format_name in ("text", "yaml", "jsonl", "name", "markdown"):
-            run = kpreempt(*asked, "-o", format_name)
+            run = kpreempt(*requested, "-o", format_name)
             assert (run.returncode, run.stderr) == (0, "")
 
     def test_has_the_actions_that_are_tried(self, kpreempt: Kpreempt) -> None:
-        asked = ["volcano", "--snapshot", "cluster.yaml", *NOW, "--actions", "enqueue, reclaim", "-o", "json"]
-        assert json.loads(kpreempt(*asked).stdout)["session"]["configuredActions"] == ["enqueue", "reclaim"]
+        requested = ["volcano", "--snapshot", "cluster.yaml", *NOW, "--actions", "enqueue, reclaim", "-o", "json"]
+        assert json.loads(kpreempt(*requested).stdout)["session"]["configuredActions"] == ["enqueue", "reclaim"]
 
     def test_is_the_same_for_the_same_seed(self, kpreempt: Kpreempt) -> None:
-        asked = [*EXPLAIN, "-f", "job.yaml", "--snapshot", "cluster.yaml", *NOW, "--scheduler-config", "preempt.conf"]
-        runs = [*asked, "--runs", "20", "-o", "json"]
+        requested = [
+            *EXPLAIN,
+            "-f",
+            "job.yaml",
+            "--snapshot",
+            "cluster.yaml",
+            *NOW,
+            "--scheduler-config",
+            "preempt.conf",
+        ]
+        runs = [*requested, "--runs", "20", "-o", "json"]
         first, again = (json.loads(kpreempt(*runs, "--seed", "4").stdout)["sample"] for _ in range(2))
         assert first == again
         assert set(first["evicted"]) == {"ml/nightly-0", "ml/nightly-1", "ml/nightly-2"}
@@ -200,14 +209,14 @@ class TestASession:
     def test_is_configured_by_the_config_map_that_volcano_reads(self, kpreempt: Kpreempt, folder: Path) -> None:
         document = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"volcano-scheduler.conf": PREEMPT}}
         (folder / "map.yaml").write_text(json.dumps(document), encoding="utf-8")
-        asked = ["volcano", "--snapshot", "cluster.yaml", *NOW, "-o", "json", "--scheduler-config"]
-        assert kpreempt(*asked, "map.yaml").stdout == kpreempt(*asked, "preempt.conf").stdout
+        requested = ["volcano", "--snapshot", "cluster.yaml", *NOW, "-o", "json", "--scheduler-config"]
+        assert kpreempt(*requested, "map.yaml").stdout == kpreempt(*requested, "preempt.conf").stdout
 
     def test_counts_a_plugin_that_is_left_out_as_an_assumption(self, kpreempt: Kpreempt, folder: Path) -> None:
         (folder / "sla.conf").write_text(PREEMPT.replace("name: drf", "name: sla"), encoding="utf-8")
-        asked = ["volcano", "--snapshot", "cluster.yaml", *NOW, "--scheduler-config", "sla.conf"]
-        assert "sla" in kpreempt(*asked).stdout
-        assert kpreempt(*asked, "--strict").returncode == 1
+        requested = ["volcano", "--snapshot", "cluster.yaml", *NOW, "--scheduler-config", "sla.conf"]
+        assert "sla" in kpreempt(*requested).stdout
+        assert kpreempt(*requested, "--strict").returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -262,14 +271,14 @@ def test_a_mistake_ends_in_one_message(
     assert "Traceback" not in run.stderr
 
 
-def test_volcano_stands_beside_the_schedulers_of_kubernetes(kpreempt: Kpreempt, folder: Path) -> None:
+def test_volcano_stands_next_to_the_schedulers_of_kubernetes(kpreempt: Kpreempt, folder: Path) -> None:
     (folder / "pod.yaml").write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\nspec:\n  priorityClassName: urgent\n"
         "  containers: [{name: c, image: i, resources: {requests: {cpu: '2'}}}]\n",
         encoding="utf-8",
     )
-    asked = ["compare", "--algorithms", "kube-1.36,volcano-1.8@preempt.conf", "-f", "pod.yaml"]
-    answer = json.loads(kpreempt(*asked, "--snapshot", "cluster.yaml", *NOW, "-o", "json").stdout)
+    requested = ["compare", "--algorithms", "kube-1.36,volcano-1.8@preempt.conf", "-f", "pod.yaml"]
+    answer = json.loads(kpreempt(*requested, "--snapshot", "cluster.yaml", *NOW, "-o", "json").stdout)
     kube, volcano = answer["items"][0]["decisions"]
     assert (kube["outcome"], volcano["outcome"]) == ("Preempts", "Preempts")
     assert kube["nodes"] == volcano["nodes"] == ["n1"]

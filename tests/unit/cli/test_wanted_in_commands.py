@@ -27,8 +27,8 @@ WEB = workload("Deployment", "web", replicas=1)
 Kpreempt = Callable[..., Any]
 
 
-class Seen:
-    """What the scheduler was given: clusters, and the annotations of the pods that it was asked about by name."""
+class SchedulerInputs:
+    """What the scheduler got: clusters, and the annotations of the explained pods by name."""
 
     def __init__(self) -> None:
         self.clusters: list[ClusterSnapshot] = []
@@ -40,9 +40,9 @@ class Seen:
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
+def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SchedulerInputs:
     """A scheduler whose plugins want quotas and annotations, on ``cluster.json`` of the folder that is entered."""
-    seen = Seen()
+    seen = SchedulerInputs()
     prepare, decide = KubeScheduler.prepare, KubeScheduler.decide
 
     def prepared(self: KubeScheduler, cluster: ClusterSnapshot, **options: Any) -> Any:
@@ -145,7 +145,7 @@ SNAPSHOT = ["--snapshot", "cluster.json", *NOW]
     ],
 )
 def test_the_scheduler_sees_quotas_and_annotations(
-    kpreempt: Kpreempt, seen: Seen, arguments: list[str], name: str, expected: dict[str, str]
+    kpreempt: Kpreempt, seen: SchedulerInputs, arguments: list[str], name: str, expected: dict[str, str]
 ) -> None:
     written("pod.json", pod("mine", rack="r3"))
     template = workload("Deployment", "made", cpu="100m", replicas=1)
@@ -160,7 +160,7 @@ def test_the_scheduler_sees_quotas_and_annotations(
 
 @pytest.mark.parametrize("command", ["at-risk", "budgets"])
 def test_commands_that_ask_about_no_pod_of_the_input_read_quotas_too(
-    kpreempt: Kpreempt, seen: Seen, command: str
+    kpreempt: Kpreempt, seen: SchedulerInputs, command: str
 ) -> None:
     arguments = ["-A"] if command == "at-risk" else []
     run = kpreempt(command, *arguments, *SNAPSHOT)
@@ -170,7 +170,7 @@ def test_commands_that_ask_about_no_pod_of_the_input_read_quotas_too(
 
 @pytest.mark.parametrize("base", [[], ["--snapshot", "cluster.json"]], ids=["on its own", "on a snapshot"])
 @pytest.mark.parametrize("command", ["batch", "compare"])
-def test_lines_bring_their_own(kpreempt: Kpreempt, seen: Seen, command: str, base: list[str]) -> None:
+def test_lines_bring_their_own(kpreempt: Kpreempt, seen: SchedulerInputs, command: str, base: list[str]) -> None:
     line = {"name": "x", "objects": [*nodes(1, "4"), quota("own")], "pod": pod("asked", rack="r5")}
     Path("lines.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     way = ["batch", "lines.jsonl"]
@@ -184,7 +184,7 @@ def test_lines_bring_their_own(kpreempt: Kpreempt, seen: Seen, command: str, bas
 
 
 def test_a_line_whose_plugins_want_more_than_was_read_says_so(
-    kpreempt: Kpreempt, seen: Seen, monkeypatch: pytest.MonkeyPatch
+    kpreempt: Kpreempt, seen: SchedulerInputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a line's own configuration has the plugin: the snapshot was read before."""
 
@@ -200,8 +200,8 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
     Path("lines.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
     run = kpreempt("batch", "lines.jsonl", *SNAPSHOT)
     plain, more = (json.loads(line)["verdict"].get("assumptions", []) for line in run.stdout.splitlines())
-    asked = "not read, because the cluster was read before this line's configuration was known"
-    message = f"{asked}; plugins and extenders don't see it"
+    requested = "not read, because the cluster was read before this line's configuration was known"
+    message = f"{requested}; plugins and extenders don't see it"
     assert [(each["subject"], each["field"], each["message"]) for each in more if each not in plain] == [
         (QUOTA.key, "snapshot", message),
         ("Pod", "metadata.annotations", message),
@@ -209,7 +209,7 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
     ]
 
 
-def test_a_dump_of_our_own_neither_has_them_nor_leaks_them(kpreempt: Kpreempt, seen: Seen) -> None:
+def test_a_dump_of_our_own_neither_has_them_nor_leaks_them(kpreempt: Kpreempt, seen: SchedulerInputs) -> None:
     written("pod.json", pod("mine", rack="r3"))
     for options in ([], ["--redact"]):
         run = kpreempt("snapshot", "--to", "dump.json", "--snapshot", "cluster.json", "-f", "pod.json", *options)
@@ -220,12 +220,12 @@ def test_a_dump_of_our_own_neither_has_them_nor_leaks_them(kpreempt: Kpreempt, s
         assert not [word for word in (SECRET, *keys, "r3", "everything") if word in dump]
     kpreempt("snapshot", "--to", "dump.json", "--snapshot", "cluster.json")
     run = kpreempt("explain", "pod/waits", "-n", "shop", "--snapshot", "dump.json", *NOW, "-o", "json")
-    told = [each["subject"] for each in json.loads(run.stdout)["assumptions"]]
+    reported = [each["subject"] for each in json.loads(run.stdout)["assumptions"]]
     # Of pods there are annotations and conditions.
-    assert [QUOTA.key, "Pod", "Pod"] == [each for each in told if each in (QUOTA.key, "Pod")]
+    assert [QUOTA.key, "Pod", "Pod"] == [each for each in reported if each in (QUOTA.key, "Pod")]
 
 
-def test_a_bad_annotation_is_one_message_that_names_the_file(kpreempt: Kpreempt, seen: Seen) -> None:
+def test_a_bad_annotation_is_one_message_that_names_the_file(kpreempt: Kpreempt, seen: SchedulerInputs) -> None:
     bad = pod("bad")
     bad["metadata"]["annotations"]["n"] = 3
     written("pod.json", bad)

@@ -111,7 +111,7 @@ def die_at_three(number: int) -> int:
     return number
 
 
-def test_a_killed_worker_is_told() -> None:
+def test_a_killed_worker_is_reported() -> None:
     with pytest.raises(KpreemptError, match="a worker process was killed"):
         list(in_order(range(50), die_at_three, 2, patience=0))
 
@@ -161,7 +161,7 @@ def test_too_little_memory_for_the_work_is_that_of_the_work() -> None:
         list(in_order(range(20), work, 2, patience=0))
 
 
-def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> int:
         raise OSError(12, "Cannot allocate memory")
 
@@ -187,7 +187,7 @@ def test_a_result_does_not_wait_for_the_next_item(jobs: int) -> None:
     assert squares == [0, 1, 4, 9, 16, 25]
 
 
-def test_workers_are_gone_when_nobody_wants_more_results() -> None:
+def test_workers_are_gone_when_no_one_wants_more_results() -> None:
     results = in_order(iter(range(10**9)), square_and_process, 2, patience=0)
     workers = {next(results)[1] for _ in range(10)} - {os.getpid()}
     results.close()  # type: ignore[attr-defined]  # it is a generator

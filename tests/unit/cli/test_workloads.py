@@ -90,7 +90,7 @@ def test_a_manifest_asks_for_all_its_replicas(kpreempt: Kpreempt, tmp_path: Path
     assert [each["replicas"] for each in workload["pending"]] == [2]
 
 
-def test_replicas_of_one_node_are_all_asked_about_only_when_asked_for(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_replicas_of_one_node_are_all_explained_only_if_requested(kpreempt: Kpreempt, tmp_path: Path) -> None:
     manifest = tmp_path / "new.yaml"
     manifest.write_text(DEPLOYMENT, encoding="utf-8")
     assert "workload" not in document(kpreempt, "-f", str(manifest), "--node", "a")
@@ -102,14 +102,14 @@ def test_a_quota_refuses_what_it_has_no_room_for(kpreempt: Kpreempt) -> None:
     assert "exceeded quota: few" in answer["pending"][0]["message"]
 
 
-def test_capacity_is_told_by_node_and_nobody_is_evicted(kpreempt: Kpreempt) -> None:
+def test_capacity_is_reported_by_node_and_no_pod_is_evicted(kpreempt: Kpreempt) -> None:
     answer = document(kpreempt, "--cpu", "1", "--priority", "1000", "--capacity")["capacity"]
     assert answer["pods"] == 5
     assert {each["node"]: each["pods"] for each in answer["nodes"]} == {"a": 2, "b": 1, "c": 2}
     assert "isBounded" not in answer
 
 
-def test_where_pods_look_across_nodes_the_scheduler_is_asked_one_by_one(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_where_pods_look_across_nodes_the_scheduler_is_called_one_by_one(kpreempt: Kpreempt, tmp_path: Path) -> None:
     manifest = tmp_path / "new.yaml"
     apart = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, "
     apart += "labelSelector: {matchLabels: {app: new}}}]}}, containers"
@@ -120,16 +120,16 @@ def test_where_pods_look_across_nodes_the_scheduler_is_asked_one_by_one(kpreempt
     assert answer["capacity"]["limit"] == 500
 
 
-def test_the_numbers_that_chance_changes_are_told_as_a_range_and_an_assumption(kpreempt: Kpreempt) -> None:
+def test_the_numbers_that_chance_changes_are_shown_as_a_range_and_an_assumption(kpreempt: Kpreempt) -> None:
     run = kpreempt(
         *("explain", "--cpu", "2", "--priority-class", "high", "--replicas", "5", "--algorithm", "kube-1.36"),
         *("--snapshot", str(DEMO / "cluster.yaml"), "-o", "json", "--strict"),
     )
     verdict = json.loads(run.stdout)
-    told, others = verdict["workload"]["totals"], verdict["workload"].get("others", [])
+    reported, others = verdict["workload"]["totals"], verdict["workload"].get("others", [])
     assumed = [each["message"] for each in verdict.get("assumptions", []) if each["field"] == "replicas"]
     assert bool(assumed) == (run.returncode == 1)
-    assert all(each != told for each in others)
+    assert all(each != reported for each in others)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_wide_and_markdown_and_a_page_tell_every_replica_or_all_together(kpreemp
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         pytest.param(["deploy/web", "--replicas", "100000000"], id="more of a workload"),
         pytest.param(["web-5f7-2", "--replicas", "100000000"], id="more of a pod"),
@@ -250,7 +250,9 @@ def test_wide_and_markdown_and_a_page_tell_every_replica_or_all_together(kpreemp
         pytest.param(["-f"], id="as a manifest says"),
     ],
 )
-def test_more_replicas_than_are_tried_are_refused_at_once(kpreempt: Kpreempt, tmp_path: Path, asked: list[str]) -> None:
+def test_more_replicas_than_are_tried_are_refused_at_once(
+    kpreempt: Kpreempt, tmp_path: Path, requested: list[str]
+) -> None:
     container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
     template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container]}}
     spec = {"replicas": 2**31 - 1, "selector": {"matchLabels": {"app": "a"}}, "template": template}
@@ -258,12 +260,12 @@ def test_more_replicas_than_are_tried_are_refused_at_once(kpreempt: Kpreempt, tm
     path.write_text(
         json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec})
     )
-    run = kpreempt("explain", *asked, *([str(path)] if asked == ["-f"] else []), "-n", "shop", *SNAPSHOT)
+    run = kpreempt("explain", *requested, *([str(path)] if requested == ["-f"] else []), "-n", "shop", *SNAPSHOT)
     assert (run.returncode, run.stdout) == (2, "")
     assert "(maximum 2,000)" in run.stderr
 
 
-def test_beside_others_a_workload_has_a_row_with_all_of_its_replicas(kpreempt: Kpreempt, tmp_path: Path) -> None:
+def test_with_others_a_workload_has_a_row_with_all_of_its_replicas(kpreempt: Kpreempt, tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     items = []
     for name, replicas in (("wide", 9), ("small", 1)):

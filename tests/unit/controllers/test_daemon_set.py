@@ -1,4 +1,4 @@
-"""Which pods a DaemonSet makes and deletes, told in a shorthand.
+"""Which pods a DaemonSet creates and deletes, in a shorthand.
 
 ``a b!p c!t``: on node a is a ready pod, on b a pending one of an old template, and from c an old one is on its way
 out. The states are ``p`` pending, ``n`` running and not ready, ``f`` failed, ``s`` succeeded, ``t`` terminating, ``g``

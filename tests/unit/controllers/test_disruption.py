@@ -91,7 +91,7 @@ def test_status(spec: dict[str, Any], expected: tuple[int, int, int, int]) -> No
     assert found == expected
 
 
-def test_the_workloads_that_were_counted_are_told() -> None:
+def test_the_workloads_that_were_counted_are_reported() -> None:
     pods = [pod("a"), pod("b"), pod("c", owner="db")]
     scales = Scales(ClusterSnapshot(pods=pods))
     before = budget(maxUnavailable=1)

@@ -1,4 +1,4 @@
-"""Which pods a Job makes and deletes, and when it ends, told in a shorthand.
+"""Which pods a Job creates and deletes, and when it ends, in a shorthand.
 
 ``a b!f 3p``: of an indexed Job a digit is a pod with that index, which is its name, too. ``!`` is a pod that is counted
 already. The states are ``p`` pending, ``f`` failed, ``s`` succeeded, ``t`` terminating, ``d`` terminating after a

@@ -16,7 +16,7 @@ BEFORE = "2026-11-20T12:00:00Z"
 
 
 def owned(kind: str, owner: str = "web", api_version: str = "apps/v1", **labels: str) -> Pod:
-    """A pod that has been through everything: bound, nominated, ready, and told to end."""
+    """A pod with every possible status: bound, nominated, ready and terminating."""
     reference = {"kind": kind, "name": owner, "uid": "o", "apiVersion": api_version, "controller": True}
     return msgspec.convert(
         {

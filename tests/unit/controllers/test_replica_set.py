@@ -69,7 +69,7 @@ def test_the_pod_on_the_more_crowded_node_goes_first() -> None:
     assert in_ranked_deletion_order([old, young], [], NOW) == [young, old]
 
 
-def test_ages_of_one_power_of_two_are_told_apart_by_uid() -> None:
+def test_ages_of_one_power_of_two_are_distinguished_by_uid() -> None:
     five, eight = ready("z", ready_since=ago(hours=5)), ready("b", ready_since=ago(hours=8))
     assert in_ranked_deletion_order([five, eight], [], NOW) == [eight, five]
     assert in_deletion_order([eight, five]) == [five, eight]

@@ -80,7 +80,7 @@ def test_a_bound_pod_has_the_devices_and_the_claim_keeps_others_on_the_node() ->
     assert [allocation.node_selector.matches(node, {}) for node in ("a", "b")] == [True, False]
 
 
-def test_devices_that_all_nodes_reach_keep_nobody_on_a_node() -> None:
+def test_devices_that_all_nodes_reach_keep_no_pod_on_a_node() -> None:
     everywhere = gpus("", "g0", nodeName=None, allNodes=True)
     device = AllocatedDevice("shop/c", "gpu", DRIVER, "", "g0")
     (after,) = allocated([claim("c")], claiming("new", "c"), [device], "a", [everywhere])

@@ -1,4 +1,4 @@
-"""Which pods a StatefulSet makes and deletes, told in a shorthand.
+"""Which pods a StatefulSet creates and deletes, in a shorthand.
 
 ``0 1p 2!t``: pod 0 is ready, 1 is pending, and 2, of the old template, is on its way out. The states are ``p``
 pending, ``n`` running and not ready, ``f`` failed, ``s`` succeeded, ``t`` terminating, ``w`` ready for less than ten

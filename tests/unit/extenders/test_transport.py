@@ -1,4 +1,4 @@
-"""Calls of extenders over real connections: what is sent, and how each way to fail is told."""
+"""Extender calls over real connections: what is sent, and how each failure is reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kpreempt.schedulers.extender_protocol import (
     TlsSettings,
 )
 from tests.factories import make_node, make_pod
-from tests.fake_extender import TLS, Asked, Dripping, FakeExtender, Reply, Reset, Silent, good, head, raw
+from tests.fake_extender import TLS, Dripping, FakeExtender, ReceivedRequest, Reply, Reset, Silent, good, head, raw
 
 SHORT = 0.2
 ANSWER = {"NodeNames": ["n1"]}
@@ -42,16 +42,16 @@ def failure(url: str, **settings: Any) -> str:
 def test_a_post_of_json() -> None:
     with FakeExtender(good(ANSWER)) as server:
         assert call(f"{server.url}/v1/", b'{"Pod":1}') == b'{"NodeNames": ["n1"]}'
-    [asked] = server.asked
-    assert (asked.method, asked.path, asked.body) == ("POST", "/v1/filter", {"Pod": 1})
-    assert asked.headers["content-type"] == "application/json"
-    assert "authorization" not in asked.headers
+    [requested] = server.requested
+    assert (requested.method, requested.path, requested.body) == ("POST", "/v1/filter", {"Pod": 1})
+    assert requested.headers["content-type"] == "application/json"
+    assert "authorization" not in requested.headers
 
 
 def test_a_name_and_a_password_are_sent_as_go_sends_them_and_never_shown() -> None:
     with FakeExtender(good(ANSWER)) as server:
         call(server.url.replace("//", "//me:p%40ss@"))
-    assert server.asked[0].headers["authorization"] == "Basic bWU6cEBzcw=="
+    assert server.requested[0].headers["authorization"] == "Basic bWU6cEBzcw=="
     with FakeExtender(Reset()) as server:
         words = failure(server.url.replace("//", "//me:s3cret@") + "/?token=hidden")
     assert words.startswith(f'Post "{server.url}/": ')
@@ -150,7 +150,7 @@ def test_an_answer_without_end_is_cut() -> None:
     assert str(failed.value) == f'Post "{server.url}/f": response is larger than 10,000 bytes'
 
 
-def test_nobody_listens() -> None:
+def test_no_server_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     host = f"127.0.0.1:{port}"
@@ -186,11 +186,11 @@ def test_a_proxy_of_the_environment() -> None:
         environment = {"HTTP_PROXY": proxy.url.replace("//", "//me:pw@")}
         assert call("http://extender.example/v1", environment=environment)
         assert call("http://extender.example/v1", environment=environment)
-    assert [each.path for each in proxy.asked] == ["http://extender.example/v1/filter"] * 2
-    assert proxy.asked[0].headers["proxy-authorization"] == "Basic bWU6cHc="
+    assert [each.path for each in proxy.requested] == ["http://extender.example/v1/filter"] * 2
+    assert proxy.requested[0].headers["proxy-authorization"] == "Basic bWU6cHc="
 
 
-def test_a_proxy_is_not_asked_for_what_is_on_this_machine() -> None:
+def test_a_proxy_is_not_used_for_addresses_of_this_machine() -> None:
     with FakeExtender(good(ANSWER)) as server:
         assert call(server.url, environment={"HTTP_PROXY": "http://127.0.0.1:1"})
 
@@ -370,8 +370,8 @@ def test_an_answer_that_is_whole_counts_whatever_comes_behind(reply: Reply) -> N
 def test_many_calls_at_once_keep_apart() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    def echo(asked: Asked) -> Reply:
-        return good(asked.body)
+    def echo(requested: ReceivedRequest) -> Reply:
+        return good(requested.body)
 
     with FakeExtender(echo) as server, ThreadPoolExecutor(8) as pool:
         bodies = [f'{{"number": {number}}}'.encode() for number in range(40)]
@@ -396,6 +396,6 @@ print(first + answer)
 
 
 def test_processes_that_were_forked_keep_apart() -> None:
-    with FakeExtender(lambda asked: good(asked.body)) as server:
+    with FakeExtender(lambda requested: good(requested.body)) as server:
         run = subprocess.run([sys.executable, "-c", FORKED, server.url], capture_output=True, check=False, text=True)
     assert (run.stdout, run.stderr) == ("b'12'\n", "")

@@ -44,7 +44,7 @@ def test_options_count_before_the_file_and_add_queries(tmp_path: Path) -> None:
     assert [each.id for each in plan.queries] == ["pending", "api[priority=1]", "api[priority=2]", "budgets"]
 
 
-def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
+def test_the_digest_covers_the_queries_but_not_the_clusters(tmp_path: Path) -> None:
     def digest(text: str, **given: object) -> str:
         return make_plan(written(tmp_path, text), PlanOverrides(**given)).digest  # type: ignore[arg-type]
 

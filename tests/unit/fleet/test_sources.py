@@ -41,7 +41,7 @@ def test_another_content_is_another_fingerprint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/nowhere/a.json", "/nowhere/*.json", "memory://none/*.json"])
-def test_what_is_not_there_is_told(place: str) -> None:
+def test_what_is_not_there_is_reported(place: str) -> None:
     with pytest.raises(InputError, match=r"no such|no match"):
         targets_of([place], [], "")
 
@@ -87,7 +87,7 @@ def test_an_unknown_protocol_is_one_message() -> None:
         targets_of(["nosuch://a/*.json"], [], "")
 
 
-def test_sources_are_told_without_secrets() -> None:
+def test_sources_are_reported_without_secrets() -> None:
     assert shown("https://user:password@host/a.json?token=secret") == "https://host/a.json"
     assert shown("/a/b?c") == "/a/b?c"
 

@@ -93,7 +93,9 @@ def test_a_bad_snapshot_is_one_row(tmp_path: Path, content: bytes, message: str)
     assert done.has_failed
 
 
-def test_a_snapshot_that_is_too_big_for_a_worker_is_told_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_is_too_big_for_a_worker_is_reported_before_it_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def load(*_paths: str, **_options: object) -> None:
         raise AssertionError("it is loaded")
 
@@ -106,7 +108,7 @@ def test_a_snapshot_that_is_too_big_for_a_worker_is_told_before_it_is_loaded(mon
     assert "a worker has 100 MiB" in failure["message"]
 
 
-def test_a_bug_is_told_by_its_place_and_never_by_what_the_input_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_reported_by_its_place_and_never_by_what_the_input_held(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_given: object) -> None:
         raise ValueError("secret")
 

@@ -26,10 +26,10 @@ def test_the_example_of_a_file_is_one() -> None:
     assert [len(each) for each in (config.limits, config.overrides, config.forbidden, config.waivers)] == [4, 2, 2, 1]
 
 
-def test_the_rules_of_ones_own_can_be_asked() -> None:
+def test_custom_rules_can_be_evaluated() -> None:
     _, example = _EXAMPLES
     rules = parse_config(example.encode(), "docs/gate.md").rules
     for check in (passed(), whole_check()):
-        asked = with_custom_rules(check, rules, GateRules(), Suppressions(today=date(2026, 11, 21)))
-        assert asked.findings == check.findings
-        assert [str(each.rule) for each in asked.rules[-2:]] == ["monitoring-stays-up", "few-changes-at-once"]
+        requested = with_custom_rules(check, rules, GateRules(), Suppressions(today=date(2026, 11, 21)))
+        assert requested.findings == check.findings
+        assert [str(each.rule) for each in requested.rules[-2:]] == ["monitoring-stays-up", "few-changes-at-once"]

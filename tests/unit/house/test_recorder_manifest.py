@@ -70,7 +70,7 @@ def test_the_pod_has_no_root_and_writes_to_its_volume_alone(documents: dict[str,
 def test_it_records_into_the_volume_and_leaves_room_there(documents: dict[str, Document]) -> None:
     (container,) = documents["Deployment"]["spec"]["template"]["spec"]["containers"]
     command, *options = container["args"]
-    asked = get_command(make_app()).commands[command].make_context(command, options).params  # type: ignore[attr-defined]
-    assert asked["to"] == container["volumeMounts"][0]["mountPath"]
+    requested = get_command(make_app()).commands[command].make_context(command, options).params  # type: ignore[attr-defined]
+    assert requested["to"] == container["volumeMounts"][0]["mountPath"]
     storage = documents["PersistentVolumeClaim"]["spec"]["resources"]["requests"]["storage"]
-    assert parse_size(asked["max_size"], "--max-size") < parse_size(storage, "storage")
+    assert parse_size(requested["max_size"], "--max-size") < parse_size(storage, "storage")

@@ -121,19 +121,19 @@ def test_a_check_is_the_document_of_the_command(
     paths = ("-f", str(OUTAGE / "rollout.yaml"), "--snapshot", str(OUTAGE / "cluster.yaml"))
     ran = kpreempt("check", *paths, *arguments, "--now", "2026-11-21T03:12:00Z", "-o", "json")
     cluster = Cluster.load(OUTAGE / "cluster.yaml", now=NOW)
-    asked = kpreempt_gate(gate)
+    requested = kpreempt_gate(gate)
     if ran.returncode > 1:
         with pytest.raises(KpreemptError):
-            cluster.check(OUTAGE / "rollout.yaml", gate=asked, **options)
+            cluster.check(OUTAGE / "rollout.yaml", gate=requested, **options)
         return
-    answer = cluster.check(OUTAGE / "rollout.yaml", gate=asked, **options)
+    answer = cluster.check(OUTAGE / "rollout.yaml", gate=requested, **options)
     assert answer.to_dict() == json.loads(ran.stdout)
     assert answer.passed == (ran.returncode == 0)
 
 
-def kpreempt_gate(asked: dict[str, Any] | None) -> Gate | None:
+def kpreempt_gate(requested: dict[str, Any] | None) -> Gate | None:
     """The gate of these words."""
-    return None if asked is None else Gate(**asked)
+    return None if requested is None else Gate(**requested)
 
 
 @pytest.mark.parametrize(
@@ -274,18 +274,18 @@ WIDGET = {
         pytest.param(refused(403, "no"), False, id="not to be read"),
     ],
 )
-def test_a_live_cluster_is_asked_for_what_no_snapshot_holds(there: Answer, is_certain: bool) -> None:
+def test_what_no_snapshot_has_is_requested_from_a_live_cluster(there: Answer, is_certain: bool) -> None:
     others = {
         "/apis": good({"groups": [{"name": "example.com", "versions": [{"groupVersion": "example.com/v1"}]}]}),
         "/apis/example.com/v1": good({"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True}]}),
         "/apis/example.com/v1/namespaces/shop/widgets/w": there,
     }
     objects = objects_by_kind(yaml.safe_load((DEMO / "cluster.yaml").read_text(encoding="utf-8"))["items"])
-    with FakeApi(FakeCluster(objects, special=lambda asked: others.get(asked.path))) as fake:
+    with FakeApi(FakeCluster(objects, special=lambda requested: others.get(requested.path))) as fake:
         found = Cluster.fetch(server=fake.url, kubeconfig=os.devnull, now=NOW).check(WIDGET)
-    told = [each for each in found.assumptions if "Widget" in str(each)]
-    assert (told == []) == is_certain
-    assert "dump" not in str(told)
+    reported = [each for each in found.assumptions if "Widget" in str(each)]
+    assert (reported == []) == is_certain
+    assert "dump" not in str(reported)
 
 
 def test_a_notebook_shows_the_page_in_a_frame_that_runs_nothing(cluster: Cluster) -> None:

@@ -207,7 +207,7 @@ def test_what_fails_is_written_and_read_again(tmp_path: Path) -> None:
     assert (entry.rule, entry.amount, entry.expires) == (RuleId.MAX_VICTIMS, 3, date(2026, 11, 21))
 
 
-def test_nothing_is_written_where_nobody_asks_for_it(tmp_path: Path) -> None:
+def test_nothing_is_written_without_a_request(tmp_path: Path) -> None:
     write_baseline(gate_settings(GateFlags(), NOW, tmp_path), [])
     assert list(tmp_path.iterdir()) == []
 

@@ -94,19 +94,19 @@ def test_each_tool_answers_within_its_size(cluster: Cluster, tool: str, argument
     assert ("cut" in found) == (found["answer"] != whole)
 
 
-def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
+def test_what_a_check_ignores_is_reported_within_the_size(cluster: Cluster) -> None:
     ignored = [
         {"apiVersion": "security.istio.io/v1", "kind": f"Policy{number}", "metadata": {"name": "a"}}
         for number in range(200)
     ]
     manifest = "\n---\n".join(map(json.dumps, [yaml.safe_load(API), *ignored]))
     assert answer(cluster, "check", manifest=API).get("warnings") is None
-    told = answer(cluster, "check", manifest=manifest, max_chars=1_000_000)["warnings"]
-    assert told
+    reported = answer(cluster, "check", manifest=manifest, max_chars=1_000_000)["warnings"]
+    assert reported
     for size in (MIN_CHARACTERS, 2 * MIN_CHARACTERS, 5 * MIN_CHARACTERS):
         text, _ = answer_text("check", {"manifest": manifest, "max_chars": size}, lambda: cluster)
         assert len(text) <= size
-        assert json.loads(text).get("warnings") == told or "warnings" in str(json.loads(text)["cut"])
+        assert json.loads(text).get("warnings") == reported or "warnings" in str(json.loads(text)["cut"])
 
 
 @pytest.mark.parametrize(

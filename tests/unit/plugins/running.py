@@ -1,4 +1,4 @@
-"""Runs a plugin in a scheduler of its own, or asks it alone."""
+"""Runs a plugin in a separate scheduler, or calls it alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def decide_with(
     return scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
 
 
-class Asked:
+class PluginRun:
     """A plugin on a cluster, after PreFilter has run for a pod; ``pre_filter`` is what that came to."""
 
     def __init__(

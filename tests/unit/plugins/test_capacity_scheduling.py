@@ -1,4 +1,4 @@
-"""CapacityScheduling: the cases of upstream's own tests (v0.34.7), told as clusters, and what goes beyond them.
+"""CapacityScheduling: the cases of upstream's tests (v0.34.7) as clusters, and additional ones.
 
 Upstream's tests state what a quota uses; here pods use it, on a node that is not in the cluster where they should take
 no room.
@@ -20,7 +20,7 @@ from kpreempt.plugins.examples.capacity_scheduling import CapacityScheduling
 from kpreempt.plugins.examples.elastic_quota import exceeded, request_of
 from kpreempt.verdict import Code, Outcome, Verdict
 from tests.factories import make_budget, make_node, make_pod
-from tests.unit.plugins.running import Asked, cluster_of, decide_with, victims_of
+from tests.unit.plugins.running import PluginRun, cluster_of, decide_with, victims_of
 
 QUOTAS = "ElasticQuota.scheduling.x-k8s.io"
 MID, HIGH = 100, 1000
@@ -47,15 +47,15 @@ def cluster(quotas: list[dict[str, Any]], *pods: Pod, node: Any = NODE, **kinds:
     return cluster_of([node], pods, documents={QUOTAS: quotas}, **kinds)
 
 
-def decide(on: ClusterSnapshot, asked: Pod) -> Verdict:
-    return decide_with(CapacityScheduling, on, asked)
+def decide(on: ClusterSnapshot, requested: Pod) -> Verdict:
+    return decide_with(CapacityScheduling, on, requested)
 
 
 BOTH = [quota("ns1", min=1000, max=2000), quota("ns2", min=1000, max=2000)]
 
 
 @pytest.mark.parametrize(
-    ("on", "asked", "rejected"),
+    ("on", "requested", "rejected"),
     [
         pytest.param(
             cluster([BOTH[0]], pod("u", "ns1", 300, node=FAR)), pod("p1", "ns1", 500), "", id="within min and max"
@@ -137,15 +137,15 @@ BOTH = [quota("ns1", min=1000, max=2000), quota("ns2", min=1000, max=2000)]
         ),
     ],
 )
-def test_what_prefilter_says(on: ClusterSnapshot, asked: Pod, rejected: str) -> None:
-    status = Asked(CapacityScheduling, on, asked).pre_filter
+def test_what_prefilter_says(on: ClusterSnapshot, requested: Pod, rejected: str) -> None:
+    status = PluginRun(CapacityScheduling, on, requested).pre_filter
     assert status.message == rejected
     assert status.code == (Code.UNSCHEDULABLE if rejected else Code.SUCCESS)
 
 
 def test_a_pod_does_not_count_itself_where_it_is_nominated() -> None:
-    asked = pod("p1", "ns1", 600, nominated="node-a")
-    assert Asked(CapacityScheduling, cluster([BOTH[0]], asked), asked).pre_filter.is_success
+    requested = pod("p1", "ns1", 600, nominated="node-a")
+    assert PluginRun(CapacityScheduling, cluster([BOTH[0]], requested), requested).pre_filter.is_success
 
 
 IN_NAMESPACE = [quota("ns1", min=50, max=200), quota("ns2", min=200, max=200)]
@@ -180,7 +180,7 @@ FULL = [running("p2", "ns1"), running("p3", "ns2"), running("p4", "ns2")]
         ),
     ],
 )
-def test_whom_a_pod_of_ns1_evicts(on: ClusterSnapshot, victims: list[str]) -> None:
+def test_victims_of_a_pod_of_ns1(on: ClusterSnapshot, victims: list[str]) -> None:
     verdict = decide(on, pod("p1", "ns1", 50, HIGH))
     assert verdict.outcome == Outcome.PREEMPTS
     assert victims_of(verdict) == {"node-a": victims}
@@ -196,7 +196,7 @@ def test_no_more_are_taken_back_than_were_lent() -> None:
     assert [status.message for status in refused.dry_run.values()] == ["Insufficient memory"]
 
 
-def test_a_pod_above_its_min_finds_nobody_else_in_its_namespace_to_evict() -> None:
+def test_a_pod_above_its_min_finds_no_other_pod_in_its_namespace_to_evict() -> None:
     on = cluster([quota("ns1", min=50), quota("ns2", min=100)], *FULL[1:], pod("p5", "ns1", 50, HIGH, node="node-a"))
     verdict = decide(on, pod("p1", "ns1", 50, HIGH))
     assert verdict.outcome == Outcome.UNSCHEDULABLE
@@ -218,7 +218,7 @@ def test_a_node_whose_victims_do_not_bring_the_quotas_in_order_is_no_candidate()
     assert verdict.dry_run["node-a"].message == "global quota max exceeded"
 
 
-def test_a_pod_that_fits_beside_the_incoming_one_goes_where_the_quota_is_exceeded_with_it() -> None:
+def test_a_pod_that_fits_next_to_the_incoming_one_goes_where_the_quota_is_exceeded_with_it() -> None:
     room = make_node("node-a", memory="1000")
     on = cluster(TIGHT, pod("p2", "ns1", 100, node="node-a"), node=room)
     verdict = decide(on, pod("p1", "ns1", 100, HIGH))
@@ -229,7 +229,7 @@ def test_a_pod_that_fits_beside_the_incoming_one_goes_where_the_quota_is_exceede
 
 
 def test_nominated_pods_count_when_a_pod_is_put_back_and_not_before() -> None:
-    """Without p2 and beside the nominated pod max would be exceeded, too: upstream asks that only of pods put back."""
+    """Without p2 but with the nominated pod, max would be exceeded, too: upstream checks it only for pods put back."""
     room = make_node("node-a", memory="1000")
     nominated = pod("n", "ns1", 100, HIGH, nominated="node-b")
     nodes = [room, make_node("node-b", memory="1000")]
@@ -262,7 +262,7 @@ NOT_YET = "not eligible due to a terminating pod on the nominated node."
 
 
 @pytest.mark.parametrize(
-    ("on", "asked", "reason"),
+    ("on", "requested", "reason"),
     [
         pytest.param(
             cluster([BOTH[0]]),
@@ -318,20 +318,20 @@ NOT_YET = "not eligible due to a terminating pod on the nominated node."
         ),
     ],
 )
-def test_whether_a_pod_may_preempt(on: ClusterSnapshot, asked: Pod, reason: str) -> None:
-    setting = Asked(CapacityScheduling, on, asked)
+def test_whether_a_pod_may_preempt(on: ClusterSnapshot, requested: Pod, reason: str) -> None:
+    setting = PluginRun(CapacityScheduling, on, requested)
     filtered = NodeToStatus()
     filtered.statuses = dict.fromkeys(("node-a", "gone"), setting.pre_filter)
-    eligibility = setting.plugin.eligibility(setting.state, asked, filtered)
+    eligibility = setting.plugin.eligibility(setting.state, requested, filtered)
     assert (eligibility.eligible, eligibility.reason) == (not reason, reason)
 
 
 def test_a_pod_whose_nominated_node_is_hopeless_may_preempt_again() -> None:
-    asked = pod("p1", "ns1", 50, HIGH, nominated="node-a")
-    setting = Asked(CapacityScheduling, cluster([BOTH[0]], going("p0", "ns1")), asked)
+    requested = pod("p1", "ns1", 50, HIGH, nominated="node-a")
+    setting = PluginRun(CapacityScheduling, cluster([BOTH[0]], going("p0", "ns1")), requested)
     filtered = NodeToStatus()
     filtered.statuses["node-a"] = unresolvable("node(s) had a taint")
-    assert setting.plugin.eligibility(setting.state, asked, filtered).eligible
+    assert setting.plugin.eligibility(setting.state, requested, filtered).eligible
 
 
 def resource(cpu: int = 0, memory: int = 0, ephemeral: int = 0, **scalar: int) -> Resource:
@@ -342,7 +342,7 @@ def resource(cpu: int = 0, memory: int = 0, ephemeral: int = 0, **scalar: int) -
 
 
 @pytest.mark.parametrize(
-    ("limit", "asked", "used", "unnamed", "expected"),
+    ("limit", "requested", "used", "unnamed", "expected"),
     [
         pytest.param(
             resource(3000, 100, gpu=5), resource(1500, 100), resource(4000, 200, gpu=5), 0, "cpu", id="more CPU"
@@ -373,9 +373,9 @@ def resource(cpu: int = 0, memory: int = 0, ephemeral: int = 0, **scalar: int) -
     ],
 )
 def test_which_resource_is_exceeded(
-    limit: Resource, asked: Resource, used: Resource, unnamed: int | None, expected: str
+    limit: Resource, requested: Resource, used: Resource, unnamed: int | None, expected: str
 ) -> None:
-    assert exceeded(limit, asked, used, unnamed=unnamed) == expected
+    assert exceeded(limit, requested, used, unnamed=unnamed) == expected
 
 
 def test_what_counts_for_a_pod() -> None:
@@ -383,13 +383,13 @@ def test_what_counts_for_a_pod() -> None:
         requests = {"cpu": quantity(cpu), "memory": quantity(memory), "nvidia.com/gpu": quantity("1")}
         return Container(name="c", resources=ResourceRequirements(requests=requests), **more)
 
-    asked = make_pod(
+    requested = make_pod(
         "p",
         containers=[container("2", "1"), container("1", "1")],
         init_containers=[container("2", "3"), container("500m", "1", restart_policy="Always")],
         overhead={"memory": quantity("10")},
     )
-    request = request_of(asked)
+    request = request_of(requested)
     assert (request.milli_cpu, request.memory, request.scalar) == (3000, 13, {"nvidia.com/gpu": 2})
 
 
@@ -414,7 +414,7 @@ def test_a_quota_that_is_none_ends_the_cycle_with_its_name(spec: Any, message: s
 @pytest.mark.parametrize("spec", [pytest.param(None, id="null"), pytest.param({"min": None, "max": None}, id="nulls")])
 def test_a_quota_without_amounts_guarantees_nothing_and_forbids_nothing(spec: Any) -> None:
     empty = {**quota("ns1"), "spec": spec}
-    assert Asked(CapacityScheduling, cluster([empty]), pod("p1", "ns1", 0)).pre_filter.is_success
+    assert PluginRun(CapacityScheduling, cluster([empty]), pod("p1", "ns1", 0)).pre_filter.is_success
 
 
 def test_where_it_runs_at_post_filter_only_no_pod_may_preempt() -> None:

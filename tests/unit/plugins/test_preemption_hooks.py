@@ -1,4 +1,4 @@
-"""The hooks of a preemption: when they are asked, in which order, and what their answers come to."""
+"""The hooks of a preemption: when they are called, in which order, and what their results lead to."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ FULL = cluster_of(
 )
 
 
-def asked(cpu: str = "1") -> Pod:
+def requested(cpu: str = "1") -> Pod:
     return make_pod("incoming", cpu=cpu, priority=10)
 
 
-def test_the_fit_is_asked_without_a_pod_first_and_then_with_each_that_is_put_back() -> None:
+def test_the_fit_is_checked_without_a_pod_first_and_then_with_each_that_is_put_back() -> None:
     calls: list[tuple[str, str]] = []
 
     class Fits(PreemptionPlugin):
@@ -45,8 +45,8 @@ def test_the_fit_is_asked_without_a_pod_first_and_then_with_each_that_is_put_bac
                 return unschedulable("a2 is not wanted")
             return SUCCESS
 
-    verdict = decide_with(Fits, FULL, asked())
-    # The pod put back last does not leave room, so that the plugin is not asked about it.
+    verdict = decide_with(Fits, FULL, requested())
+    # The pod put back last leaves no capacity, so the plugin is not called for it.
     assert calls == [("node-a", ""), ("node-a", "a2"), ("node-a", "a1"), ("node-b", "")]
     steps = {step.pod: step for candidate in verdict.candidates for step in candidate.steps}
     assert steps["shop/a2"].blocked_by == Status(Code.UNSCHEDULABLE, ["a2 is not wanted"], plugin="Fits")
@@ -60,7 +60,7 @@ def test_a_plugin_that_cannot_go_on_at_a_node_leaves_the_others_to_it() -> None:
                 raise PluginError("no word about node-a")
             return True
 
-    verdict = decide_with(Breaks, FULL, asked())
+    verdict = decide_with(Breaks, FULL, requested())
     assert victims_of(verdict) == {"node-b": ["b1"]}
     assert verdict.dry_run["node-a"] == Status(Code.ERROR, ["no word about node-a"], plugin="Breaks")
 
@@ -70,7 +70,7 @@ def test_where_it_can_go_on_at_no_node_that_is_the_answer() -> None:
         def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
             raise PluginError("no word at all")
 
-    verdict = decide_with(Breaks, FULL, asked())
+    verdict = decide_with(Breaks, FULL, requested())
     assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert "no word at all" in verdict.message
 
@@ -85,7 +85,7 @@ def test_words_of_its_own_for_a_node_without_victims() -> None:
         def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
             return f"nobody on {node_info.name} for {pod.metadata.name}"
 
-    verdict = decide_with(Says, FULL, asked())
+    verdict = decide_with(Says, FULL, requested())
     assert verdict.dry_run["node-a"].message == "nobody on node-a for incoming"
     expected = "alas: 0/2 nodes are available: 1 nobody on node-a for incoming, 1 nobody on node-b for incoming."
     assert expected in verdict.message
@@ -100,7 +100,7 @@ def test_words_of_its_own_for_a_node_without_victims() -> None:
         pytest.param(None, 40, id="that have not started, more than insertion sort is used for"),
     ],
 )
-def test_equal_pods_are_asked_about_as_upstream_sorts_them(started: datetime | None, number: int) -> None:
+def test_equal_pods_are_evaluated_as_upstream_sorts_them(started: datetime | None, number: int) -> None:
     """Upstream sorts by "not more important": both ways true of pods that started at once, and never of the others."""
     seen: list[str] = []
 
@@ -110,13 +110,13 @@ def test_equal_pods_are_asked_about_as_upstream_sorts_them(started: datetime | N
             return False
 
     pods = [make_pod(f"p{index}", node="node-a", cpu="1", started=started) for index in range(number)]
-    decide_with(Looks, cluster_of([make_node("node-a", cpu=str(number))], pods), asked())
+    decide_with(Looks, cluster_of([make_node("node-a", cpu=str(number))], pods), requested())
     names = [pod.metadata.name for pod in pods]
     assert seen == sorted_as_in_go(names, lambda one, other: started is not None)
 
 
 @pytest.mark.parametrize("lets_go", [True, False], ids=["it finds victims itself", "DefaultPreemption does after it"])
-def test_the_rule_that_is_told_is_that_of_the_plugin_whose_dry_run_is_told(lets_go: bool) -> None:
+def test_the_rule_that_is_reported_is_that_of_the_plugin_whose_dry_run_is_reported(lets_go: bool) -> None:
     class OfItsOwn(PreemptionPlugin):
         def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
             return lets_go and victim.priority < pod.priority
@@ -128,6 +128,6 @@ def test_the_rule_that_is_told_is_that_of_the_plugin_whose_dry_run_is_told(lets_
         "profiles": [{"plugins": {"postFilter": {"disabled": [{"name": "*"}], "enabled": in_turn}}}],
     }
     scheduler = scheduler_with(OfItsOwn, configuration=configuration)
-    verdict = scheduler.decide(scheduler.prepare(FULL, now=NOW), asked())
+    verdict = scheduler.decide(scheduler.prepare(FULL, now=NOW), requested())
     assert verdict.nominated_nodes
     assert verdict.eviction_rule == ("OfItsOwn" if lets_go else "")

@@ -24,7 +24,7 @@ from kpreempt.plugins.examples.preemption_toleration import (
 )
 from kpreempt.verdict import Outcome, Verdict
 from tests.factories import NOW, make_node, make_pod
-from tests.unit.plugins.running import Asked, cluster_of, decide_with, scheduler_with, victims_of
+from tests.unit.plugins.running import PluginRun, cluster_of, decide_with, scheduler_with, victims_of
 
 CLASSES = "PriorityClass.scheduling.k8s.io"
 
@@ -173,7 +173,7 @@ def test_annotations_that_are_none_end_in_an_error_that_names_the_class() -> Non
         pytest.param(9, "Unschedulable", "", id="as important"),
     ],
 )
-def test_a_pod_waits_for_a_less_important_one_that_leaves_whoever_asked_it_to(
+def test_a_pod_waits_for_a_terminating_less_important_one_whatever_deleted_it(
     priority: int, filtered: str, reason: str
 ) -> None:
     going = victim(priority)
@@ -186,9 +186,9 @@ def test_a_pod_waits_for_a_less_important_one_that_leaves_whoever_asked_it_to(
 
 
 def test_a_pod_that_never_preempts_is_not_eligible() -> None:
-    asked = make_pod("incoming", cpu="1", priority=9, preemption_policy="Never")
-    setting = Asked(PreemptionToleration, cluster(victim(1)), asked)
-    eligibility = setting.plugin.eligibility(setting.state, asked, NodeToStatus())
+    requested = make_pod("incoming", cpu="1", priority=9, preemption_policy="Never")
+    setting = PluginRun(PreemptionToleration, cluster(victim(1)), requested)
+    eligibility = setting.plugin.eligibility(setting.state, requested, NodeToStatus())
     assert eligibility.reason == "not eligible due to preemptionPolicy=Never."
 
 
@@ -203,7 +203,7 @@ def test_a_pod_that_never_preempts_is_not_eligible() -> None:
     ],
 )
 def test_how_many_candidates_are_enough(args: dict[str, Any], num_nodes: int, expected: int) -> None:
-    plugin = Asked(PreemptionToleration, cluster(victim(1)), make_pod("p"), args).plugin
+    plugin = PluginRun(PreemptionToleration, cluster(victim(1)), make_pod("p"), args).plugin
     assert plugin.num_candidates(num_nodes) == expected
 
 

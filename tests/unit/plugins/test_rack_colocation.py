@@ -28,10 +28,10 @@ def member(name: str, node: str = "", group: str = "ring", **more: Any) -> Pod:
     return make_pod(name, node=node, labels={"example.com/group": group}, **more)
 
 
-def decide(*pods: Pod, asked: Pod | None = None, max_pods: int = 0, **args: Any) -> Verdict:
+def decide(*pods: Pod, requested: Pod | None = None, max_pods: int = 0, **args: Any) -> Verdict:
     args = {"maxPods": max_pods, **args}
-    asked = asked or member("new", priority=100, cpu="1")
-    return decide_with(RackColocation, cluster_of(NODES, pods), asked, args)
+    requested = requested or member("new", priority=100, cpu="1")
+    return decide_with(RackColocation, cluster_of(NODES, pods), requested, args)
 
 
 def rejections(verdict: Verdict) -> dict[str, tuple[Code, str]]:
@@ -96,7 +96,7 @@ def test_a_refusal_says_what_was_found() -> None:
 
 
 def test_a_pod_in_no_group_goes_anywhere() -> None:
-    verdict = decide(member("m", "a1"), asked=make_pod("new", cpu="1"))
+    verdict = decide(member("m", "a1"), requested=make_pod("new", cpu="1"))
     assert rejections(verdict) == {}
     assert not any("RackColocation" in scores for scores in verdict.plugin_scores.values())
 
@@ -111,7 +111,7 @@ def test_an_eviction_makes_room_in_the_rack() -> None:
 def test_the_whole_group_is_replaced_where_it_stands_on_one_node() -> None:
     """The only two members go from a1 for want of CPU; the rack is not torn by what is not there any more."""
     pods = [member(name, "a1", cpu="2", priority=1) for name in ("m", "n")]
-    verdict = decide(*pods, asked=member("new", cpu="4", priority=100), max_pods=2)
+    verdict = decide(*pods, requested=member("new", cpu="4", priority=100), max_pods=2)
     assert sorted(victims_of(verdict)["a1"]) == ["m", "n"]
 
 
@@ -128,7 +128,7 @@ def test_the_first_of_a_group_is_not_scored() -> None:
 
 
 def test_a_nominated_member_counts_on_its_node() -> None:
-    """As with pod affinity: the rack is full beside the nominated pod only where its node is looked at."""
+    """As with pod affinity: the rack is full with the nominated pod only when its node is evaluated."""
     nominated = member("n", priority=100, nominated="a2")
     verdict = decide(member("m", "a1"), nominated, max_pods=2)
     assert rejections(verdict) == NO_RACK | OUTSIDE_R1 | {"a2": (UNSCHEDULABLE, REASON_FULL_RACK)}
@@ -137,9 +137,9 @@ def test_a_nominated_member_counts_on_its_node() -> None:
 def test_labels_of_other_names() -> None:
     nodes = [make_node("a", labels={"zone": "z1"}), make_node("b", labels={"zone": "z2"})]
     there = make_pod("m", node="a", labels={"team": "blue"})
-    asked = make_pod("new", labels={"team": "blue"})
+    requested = make_pod("new", labels={"team": "blue"})
     args = {"groupLabel": "team", "topologyKey": "zone"}
-    verdict = decide_with(RackColocation, cluster_of(nodes, [there]), asked, args)
+    verdict = decide_with(RackColocation, cluster_of(nodes, [there]), requested, args)
     assert rejections(verdict) == {"b": (UNRESOLVABLE, REASON_OTHER_RACK)}
 
 
@@ -161,5 +161,5 @@ def test_arguments_that_are_refused(args: dict[str, Any], message: str) -> None:
 def test_hostile_labels_do_no_harm() -> None:
     """Labels that the API would refuse: they are compared, and end up in facts, that reports show harmless."""
     evil = "\x1b[2J" + "x" * 10_000
-    verdict = decide(member("m", "a1", group=evil), asked=member("new", group=evil, cpu="1"))
+    verdict = decide(member("m", "a1", group=evil), requested=member("new", group=evil, cpu="1"))
     assert rejections(verdict) == NO_RACK | OUTSIDE_R1

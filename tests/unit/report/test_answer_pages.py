@@ -392,8 +392,10 @@ def test_a_comparison_says_what_differs() -> None:
     assert [row[0] for row in rows] == comparison.algorithms
     assert [row[1].startswith("preempts 2 pods on") for row in rows] == [True] * len(comparison.algorithms)
     differences = [section_of(page, f"difference-{number}") for number in range(1, len(comparison.algorithms))]
-    told = [words_of(each) for each in differences]
-    assert [algorithm in words for algorithm, words in zip(comparison.algorithms[1:], told, strict=True)] == [True] * 3
+    reported = [words_of(each) for each in differences]
+    assert [algorithm in words for algorithm, words in zip(comparison.algorithms[1:], reported, strict=True)] == [
+        True
+    ] * 3
     many = msgspec.structs.replace(comparison, items=[*comparison.items, *comparison.items])
     table = section_of(parse(page_of(many)), "pods").all("table")[0]
     heads = [words_of(each) for each in table.all("th") if each.attributes["scope"] == "col"]

@@ -89,7 +89,7 @@ def test_words_break_at_spaces_alone_and_lines_hang_below_their_first() -> None:
     assert text(report(words), width=12).splitlines()[4:] == ["one  two", "  three,", "  four 名前", "  名前"]
 
 
-def test_a_label_stands_beside_its_text_or_before_it_if_it_is_long() -> None:
+def test_a_label_stands_next_to_its_text_or_before_it_if_it_is_long() -> None:
     sections = (Section("EVENT", "0/5 nodes are available"), Section("A LONGER LABEL", "before"))
     assert text(report(*sections), width=30).splitlines()[2:] == [
         "EVENT         0/5 nodes are",

@@ -80,8 +80,8 @@ def test_sarif_is_valid_and_has_every_finding(audit: Any) -> None:
     rules = run["tool"]["driver"]["rules"]
     assert {*FindingId} < {rule["id"] for rule in rules}
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
-    told = [result["ruleId"] for result in run["results"] if result["ruleId"] != "not-read"]
-    assert told == [each.id for each in audit().findings]
+    reported = [result["ruleId"] for result in run["results"] if result["ruleId"] != "not-read"]
+    assert reported == [each.id for each in audit().findings]
 
 
 @each_audit

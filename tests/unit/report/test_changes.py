@@ -145,7 +145,7 @@ def test_options_never_break_at_a_space_so_that_they_can_be_copied() -> None:
     assert "--without='pod/shop/a b'" in markdown
 
 
-def test_only_a_few_proposals_are_shown_unless_all_are_asked_for() -> None:
+def test_only_a_few_proposals_are_shown_unless_all_are_requested() -> None:
     verdict = never(*(proposal(Change(ChangeKind.WITHOUT_POD, f"shop/p{index}")) for index in range(6)))
     assert "… and 2 more changes (-v -v)" in section(verdict)
     assert "6. remove pod shop/p5" in section(verdict, verbose=True)

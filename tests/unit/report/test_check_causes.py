@@ -1,4 +1,4 @@
-"""Findings that have one cause are told once, with fix and what waives them."""
+"""Findings with the same cause are reported once, with the fix and the waiver."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def test_what_is_the_same_of_several_is_one_cause(findings: list[GateFinding], s
 
 def test_the_sentence_names_the_others() -> None:
     (cause,) = causes([bare(each) for each in range(9)])
-    told = plain(cause_phrase(cause))
-    assert told.startswith("Pod batch/task-0 is evicted or deleted, and no controller recreates it")
-    assert told.endswith("; also Pod batch/task-1, Pod batch/task-2, Pod batch/task-3 and 5 more")
+    reported = plain(cause_phrase(cause))
+    assert reported.startswith("Pod batch/task-0 is evicted or deleted, and no controller recreates it")
+    assert reported.endswith("; also Pod batch/task-1, Pod batch/task-2, Pod batch/task-3 and 5 more")
 
 
 def test_verbose_names_all_of_a_cause_and_what_waives_each() -> None:
     findings = [unknown(f"Deployment shop/{each}", "the same") for each in range(9)]
     text = render_answer(replaced(quiet_check(), passed=False, findings=findings), "text", RenderOptions(verbose=True))
-    told = " ".join(text.partition("fix")[0].split())
-    assert all(f"Deployment shop/{each}" in told for each in range(9))
+    reported = " ".join(text.partition("fix")[0].split())
+    assert all(f"Deployment shop/{each}" in reported for each in range(9))
     assert all(f"'unmodeled-input=Deployment shop/{each}'" in " ".join(text.split()) for each in range(9))
 
 

@@ -26,7 +26,7 @@ LOOSE = GateSource(
 )
 
 
-def told(rules: GateRules, *waivers: Waiver) -> GateSource:
+def reported(rules: GateRules, *waivers: Waiver) -> GateSource:
     return source_of(rules, Suppressions(today=TODAY, waivers=waivers), config="", baseline="")
 
 
@@ -44,8 +44,10 @@ def test_a_pass_with_rules_that_are_off_does_not_keep_all_rules() -> None:
 
 
 def test_the_rules_by_default_are_loosened_by_nothing() -> None:
-    assert told(GateRules()) == GateSource()
-    assert told(GateRules(limits={RuleId.MAX_VICTIMS: 7}, forbidden=[ForbiddenVictims(namespace="a")])) == GateSource()
+    assert reported(GateRules()) == GateSource()
+    assert (
+        reported(GateRules(limits={RuleId.MAX_VICTIMS: 7}, forbidden=[ForbiddenVictims(namespace="a")])) == GateSource()
+    )
 
 
 def test_what_is_off_raised_or_only_warns_is_listed_with_what_it_is_for() -> None:
@@ -54,7 +56,7 @@ def test_what_is_off_raised_or_only_warns_is_listed_with_what_it_is_for() -> Non
         overrides=[Override(namespace="dev", limits={RuleId.MAX_PENDING: None})],
         severities={RuleId.LOST_PODS: RuleSeverity.WARN, RuleId.FORBID_LOOPS: RuleSeverity.OFF},
     )
-    found = told(rules)
+    found = reported(rules)
     assert set(found.off) == {"max-broken-dependencies", "max-pending (namespace dev)", "forbid-loops"}
     assert (found.warn_only, found.raised) == (["lost-pods"], ["max-cascade-depth 9"])
 
@@ -63,9 +65,9 @@ def test_a_waiver_that_does_not_count_waives_nothing() -> None:
     counts = Waiver(rule=RuleId.MAX_PENDING, subject="Deployment dev/*", by="kpreempt.toml")
     over = Waiver(rule=RuleId.MAX_BROKEN_DEPENDENCIES, by="kpreempt.toml", expires=date(2026, 11, 20))
     passed_over = Waiver(rule=RuleId.MAX_BROKEN_DEPENDENCIES, change="Deployment dev/api", reason="x", is_ignored=True)
-    assert told(GateRules(), counts, over, passed_over).waived == ["max-pending (Deployment dev/*)"]
+    assert reported(GateRules(), counts, over, passed_over).waived == ["max-pending (Deployment dev/*)"]
 
 
 def test_report_only_is_a_gate_of_which_every_rule_only_warns() -> None:
-    found = told(GateRules(report_only=True))
+    found = reported(GateRules(report_only=True))
     assert str(RuleId.MAX_BROKEN_DEPENDENCIES) in found.warn_only

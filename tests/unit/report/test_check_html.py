@@ -131,22 +131,22 @@ def test_hostile_names_come_out_as_text() -> None:
 def test_every_finding_is_there_with_its_place_pods_and_reason() -> None:
     check = whole_check()
     page = page_of(check)
-    told = [
+    reported = [
         words_of(card) for name in ("findings", "not-counted") for card in section_of(page, name).all(class_="card")
     ]
     standings = {"FAILS": "fails", "NOT_NEW": "not new", "WAIVED": "waived"}
     ranked = [each for name in standings for each in check.findings if each.status is FindingStatus[name]]
-    assert len(told) == len(ranked) == len(check.findings)
-    for each, words in zip(ranked, told, strict=True):
+    assert len(reported) == len(ranked) == len(check.findings)
+    for each, words in zip(ranked, reported, strict=True):
         assert words.startswith(f"{standings[each.status.name]} {each.rule}{finding_text(each)}")
         assert all(pod in words for pod in each.pods)
         assert each.reason in words
         assert each.detail.removesuffix(".") in words
-    assert "charts/api/templates/deployment.yaml (deploy/api.yaml:12)" in told[0]
-    assert "waived by .kpreempt.yaml:7 until 2027-01-01: crunch may wait" in told[-1]
+    assert "charts/api/templates/deployment.yaml (deploy/api.yaml:12)" in reported[0]
+    assert "waived by .kpreempt.yaml:7 until 2027-01-01: crunch may wait" in reported[-1]
 
 
-def test_a_chain_is_told_link_by_link() -> None:
+def test_a_chain_is_described_link_by_link() -> None:
     page = page_of(whole_check())
     cards = [card for name in ("findings", "not-counted") for card in section_of(page, name).all(class_="card")]
     chains = [words_of(card).rpartition("cascade")[2] for card in cards]
@@ -222,10 +222,10 @@ def test_each_workload_has_a_lane_with_its_marks_in_words() -> None:
 
 def test_maps_show_each_node_before_and_after_in_words_not_colour_alone() -> None:
     cards = section_of(page_of(whole_check()), "nodes").all(class_="map")
-    told = [words_of(card) for card in cards]
+    reported = [words_of(card) for card in cards]
     assert [card.all("h3")[0].text for card in cards] == ["node-a", "node-b", "node-c"]
-    assert "3.5 → 4 of 4 (100%)" in told[0]
-    assert "1 → 5 of 4 (125%) exceeds allocatable" in told[2]
+    assert "3.5 → 4 of 4 (100%)" in reported[0]
+    assert "1 → 5 of 4 (125%) exceeds allocatable" in reported[2]
     rows = {
         row.all("th")[0].text: [words_of(cell) for cell in row.all("td")] for row in cards[1].all("tbody")[0].all("tr")
     }
@@ -290,8 +290,8 @@ def test_the_page_begins_with_one_plain_sentence() -> None:
     assert words_of(page_of(quiet_check()).all(class_="lead")[0]) == (
         "Harmless: nothing changes, nothing is evicted. All rules pass."
     )
-    told = words_of(page_of(hostile_check()).all(class_="lead")[0])
-    assert told.startswith("In the worst of 20 runs, shop/web is down for at least")
+    reported = words_of(page_of(hostile_check()).all(class_="lead")[0])
+    assert reported.startswith("In the worst of 20 runs, shop/web is down for at least")
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_names_of_wide_characters_count_by_their_bytes() -> None:
 def test_what_is_long_unfolds_and_is_all_there_on_paper() -> None:
     check = big_check(pods=100, name_length=3)
     folded = section_of(page_of(check), "victims")
-    # What a closed element holds would be lost on paper: the rest of the list stands beside it.
+    # The content of a closed element would be lost on paper: the rest of the list is next to it.
     assert {len(each.children) for each in folded.all("details")} == {1}
     assert len(folded.all("li")) == 100
     assert folded.all(class_="folded")[0].all("ol")[0].attributes["start"] == "31"

@@ -38,7 +38,7 @@ def test_it_is_valid_and_counts_right(check: Check) -> None:
     assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
 
 
-def test_a_report_that_is_not_valid_is_told_from_one_that_is() -> None:
+def test_a_report_that_is_not_valid_is_distinguished_from_one_that_is() -> None:
     text = render(failed(), RenderOptions()).replace('<failure type="max-victims"', '<failure kind="max-victims"')
     with pytest.raises(xmlschema.XMLSchemaValidationError):
         schema().validate(text)

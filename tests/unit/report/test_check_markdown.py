@@ -102,7 +102,7 @@ def test_a_pipe_after_a_backslash_does_not_end_a_cell() -> None:
     assert "<code>a&#92;&#124;&#96;b</code>" in written
 
 
-def test_nobody_is_called_and_no_issue_referred_to_outside_of_code() -> None:
+def test_no_person_and_no_issue_is_mentioned_outside_of_code() -> None:
     found = finding(RuleId.FORBID_LOOPS, "@team/a #12 | @b")
     is_code = False
     for token in tokens(comment(replaced(failed(), findings=[found], assumptions=[]))):

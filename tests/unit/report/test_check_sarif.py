@@ -38,7 +38,7 @@ def test_it_is_valid(check: Check) -> None:
     assert render(check, RenderOptions(verbose=True, width=40)) == text
 
 
-def test_a_log_that_is_not_valid_is_told_from_one_that_is() -> None:
+def test_a_log_that_is_not_valid_is_distinguished_from_one_that_is() -> None:
     log = json.loads(render(failed(), RenderOptions()))
     log["runs"][0]["results"][0]["level"] = "fatal"
     with pytest.raises(jsonschema.ValidationError):

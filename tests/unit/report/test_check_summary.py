@@ -215,6 +215,6 @@ def test_no_more_is_said_than_a_sentence_holds() -> None:
 
 
 def test_what_comes_from_the_input_is_harmless_in_it() -> None:
-    told = summary(hostile())
-    assert told.isprintable()
-    assert len(told) < 3000
+    reported = summary(hostile())
+    assert reported.isprintable()
+    assert len(reported) < 3000

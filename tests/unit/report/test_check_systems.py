@@ -148,7 +148,7 @@ def test_a_line_of_jsonl_is_a_finding_and_names_are_the_victims() -> None:
     assert render_answer(failed(), "name", RenderOptions()) == "pod/web-5d8f-1\npod/crunch-66b-9\npod/web-5d8f-2\n"
 
 
-def test_a_format_that_there_is_not_is_named_beside_those_that_there_are() -> None:
+def test_a_format_that_there_is_not_is_named_next_to_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="unknown output format 'xml'") as caught:
         render_answer(passed(), "xml", RenderOptions())
     assert "sarif" in (caught.value.hint or "")
@@ -163,7 +163,7 @@ def test_the_page_about_a_rule_is_linked_where_it_is_known(format_: str) -> None
 
 
 @pytest.mark.parametrize("format_", [each for each in CHECK_FORMATS if each not in ("jsonl", "name", "gitlab")])
-def test_what_differs_from_a_former_run_is_told(format_: str) -> None:
+def test_what_differs_from_a_former_run_is_reported(format_: str) -> None:
     drifts = [
         Drift(kind=DriftKind.NEW, rule="max-victims", subject="Deployment shop/api", after=3),
         Drift(kind=DriftKind.WORSE, metric="pods evicted", before=3, after=9),

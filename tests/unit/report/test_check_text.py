@@ -97,7 +97,7 @@ def test_what_follows_from_an_eviction_stands_below_it() -> None:
     ]
 
 
-def test_when_pods_have_stopped_is_told_with_verbose_only() -> None:
+def test_when_pods_have_stopped_is_reported_with_verbose_only() -> None:
     gone = "batch/crunch-66b-9 has terminated on node-b"
     assert not [line for line in lines_of(failed()) if gone in line]
     assert [line for line in lines_of(failed(), verbose=True) if gone in line]

@@ -260,7 +260,7 @@ def test_the_waiver_of_a_finding_can_be_pasted_into_a_shell() -> None:
     assert waive_option(finding(RuleId.MAX_PENDING, "a'b")) == "--waive 'max-pending=a'\"'\"'b'"
 
 
-def test_what_helps_and_the_waiver_stand_beside_a_finding() -> None:
+def test_what_helps_and_the_waiver_stand_next_to_a_finding() -> None:
     check = replaced(failed(), findings=[finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1)])
     for form in ("markdown", "html"):
         shown = unescape(render_answer(check, form, RenderOptions()))
@@ -301,7 +301,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(("chain", "words"), CHAINS.values(), ids=CHAINS.keys())
-def test_a_chain_is_told_link_by_link(chain: list[str], words: str) -> None:
+def test_a_chain_is_described_link_by_link(chain: list[str], words: str) -> None:
     assert plain(chain_phrase(chain)) == words
 
 
@@ -366,7 +366,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("fields", "text", "uri", "line"), PLACES.values(), ids=PLACES.keys())
-def test_a_place_is_told_and_referred_to(fields: dict[str, object], text: str, uri: str, line: int) -> None:
+def test_a_place_is_reported_and_referred_to(fields: dict[str, object], text: str, uri: str, line: int) -> None:
     place = location_of(finding(RuleId.MAX_VICTIMS, **fields))
     assert (place.text, place.uri, place.line) == (text, uri, line)
 
@@ -392,7 +392,7 @@ def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
     )
 
 
-def test_a_limit_of_time_is_told_as_time() -> None:
+def test_a_time_limit_is_formatted_as_time() -> None:
     check = replaced(passed(), rules=[rule(RuleId.MAX_SNAPSHOT_AGE, limit=300), rule(RuleId.MAX_VICTIMS, limit=3000)])
     text = render_answer(check, "text", RenderOptions(verbose=True))
 
@@ -410,7 +410,7 @@ def test_a_limit_of_time_is_told_as_time() -> None:
         (3, None, "3 → ? replicas"),
     ],
 )
-def test_sizes_are_told_where_they_are_known(before: int | None, after: int | None, text: str) -> None:
+def test_sizes_are_reported_if_they_are_known(before: int | None, after: int | None, text: str) -> None:
     change = Change(object="a", kind=ChangeKind.SCALED, replicas=after, replicas_before=before)
     assert replicas_text(change) == text
 
@@ -425,7 +425,7 @@ def test_an_outcome_says_how_often_it_comes_up_and_what_it_costs() -> None:
     )
 
 
-def told(steps: list[SimulationStep]) -> list[str]:
+def reported(steps: list[SimulationStep]) -> list[str]:
     return [f"{line.clock}|{plain(line.words)}" for line in summarize(steps)]
 
 
@@ -437,7 +437,7 @@ def test_fifty_equal_pods_are_one_line() -> None:
         *of_many(50, at=61.0, kind=StepKind.BOUND, owner="ReplicaSet api-6"),
     ]
     pods = "shop/api-old-000, shop/api-old-001, shop/api-old-002 and 47 more"
-    assert told(steps) == [
+    assert reported(steps) == [
         f"0s|ReplicaSet api-5 deletes {pods} (old version)",
         f"|{pods} have terminated on node-0, node-1 and 3 more",
         f"1m01s|ReplicaSet api-6 creates {pods}",
@@ -476,11 +476,11 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("fields", "words"), STEPS.values(), ids=STEPS.keys())
-def test_a_step_is_told(fields: dict[str, object], words: str) -> None:
-    assert told([SimulationStep(at=0.0, pod="shop/a", **fields)]) == [f"0s|{words}"]
+def test_a_step_is_reported(fields: dict[str, object], words: str) -> None:
+    assert reported([SimulationStep(at=0.0, pod="shop/a", **fields)]) == [f"0s|{words}"]
 
 
-def test_what_different_owners_do_is_told_apart() -> None:
+def test_what_different_owners_do_is_distinguished() -> None:
     steps = [
         SimulationStep(at=0.0, kind=StepKind.CREATED, pod=pod, owner=owner)
         for pod, owner in (
@@ -490,14 +490,14 @@ def test_what_different_owners_do_is_told_apart() -> None:
             ("x/d", "ReplicaSet a"),
         )
     ]
-    assert told(steps) == [
+    assert reported(steps) == [
         "0s|ReplicaSet a creates shop/a and shop/c",
         "|ReplicaSet b creates shop/b",
         "|ReplicaSet a creates x/d",
     ]
 
 
-def test_nothing_is_told_before_what_it_follows_from() -> None:
+def test_nothing_is_reported_before_what_it_follows_from() -> None:
     steps = [
         SimulationStep(at=0.0, kind=kind, pod=pod, node="n1" if kind is StepKind.BOUND else "", replicas=2)
         for kind, pod in (
@@ -510,7 +510,7 @@ def test_nothing_is_told_before_what_it_follows_from() -> None:
             (StepKind.BOUND, "shop/a"),
         )
     ]
-    assert told(steps) == [
+    assert reported(steps) == [
         "0s|shop/a and shop/b are created",
         "|shop/a and shop/b land on n1",
         "|shop/old is scaled to 2 replicas",

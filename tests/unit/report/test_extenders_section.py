@@ -64,7 +64,7 @@ def test_the_document_has_every_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "reported"),
     [
         pytest.param(ExtenderCall("http://x", "filter", 2), "no change", id="nothing"),
         pytest.param(
@@ -84,12 +84,12 @@ def test_the_document_has_every_call() -> None:
         ),
     ],
 )
-def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
-    assert plain(describe_call(call)).endswith(told)
+def test_what_a_call_brought(call: ExtenderCall, reported: str) -> None:
+    assert plain(describe_call(call)).endswith(reported)
 
 
 @pytest.mark.parametrize(
-    ("call", "status", "told"),
+    ("call", "status", "reported"),
     [
         pytest.param(
             ExtenderCall("http://x", "filter", rejected={"n": "no GPU"}),
@@ -111,11 +111,11 @@ def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
         ),
     ],
 )
-def test_the_story_of_a_node_says_which_extender_puts_it_out(call: ExtenderCall, status: Status, told: str) -> None:
+def test_the_story_of_a_node_says_which_extender_puts_it_out(call: ExtenderCall, status: Status, reported: str) -> None:
     story = NodeReport("n", NodeEvaluation(filters=[Status(Code.SUCCESS, plugin="NodeName")]), is_chosen=False)
-    told_of = msgspec.structs.replace(verdict(call), filter={"n": status}, node_report=story)
-    assert plain(describe_rank(story, told_of)) == told
-    assert told in render([told_of], "text", options=RenderOptions(width=200))
+    outcome_of = msgspec.structs.replace(verdict(call), filter={"n": status}, node_report=story)
+    assert plain(describe_rank(story, outcome_of)) == reported
+    assert reported in render([outcome_of], "text", options=RenderOptions(width=200))
 
 
 def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
@@ -127,7 +127,7 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("search", "told"),
+    ("search", "reported"),
     [
         pytest.param(
             ProposalSearch(["a"], 3, extender_calls=12),
@@ -141,6 +141,6 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
         ),
     ],
 )
-def test_the_search_for_changes_tells_of_extenders(search: ProposalSearch, told: str) -> None:
+def test_the_search_for_changes_tells_of_extenders(search: ProposalSearch, reported: str) -> None:
     sought = msgspec.structs.replace(verdict(), proposal_search=search)
-    assert told in render([sought], "text", options=RenderOptions(width=200))
+    assert reported in render([sought], "text", options=RenderOptions(width=200))

@@ -30,7 +30,7 @@ PLUGINS = (
 
 
 def rejected_by(*numbers: int) -> Verdict:
-    """So many nodes refused by each of the plugins, in their order."""
+    """The given number of nodes, rejected by each of the plugins in order."""
     verdict = decide(ClusterSnapshot(nodes=[make_node("a", cpu="1")]), make_pod("api", cpu="2"))
     statuses = {
         f"{plugin.lower()}-{number}": Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"reason of {plugin}"], plugin)
@@ -77,8 +77,8 @@ def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, wid
     sentence = " ".join(text.partition("\n\n")[0].split())
     assert sentence.endswith("preemption doesn't help: these nodes reject it even when empty.")
     assert "other" not in sentence
-    told = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
-    assert sum(told) in (len(verdict.filter), 2 * len(verdict.filter))
+    reported = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
+    assert sum(reported) in (len(verdict.filter), 2 * len(verdict.filter))
     assert len(text.splitlines()) <= 22
 
 

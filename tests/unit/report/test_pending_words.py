@@ -48,7 +48,7 @@ NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the 
         ),
     ],
 )
-def test_what_the_scheduler_said_is_told_beside_what_is_expected(
+def test_what_the_scheduler_said_is_reported_next_to_what_is_expected(
     state: PendingState, theirs: str, agreement: Agreement, words: str
 ) -> None:
     item = PendingPod(

@@ -1,4 +1,4 @@
-"""What is said of a pod that fits nowhere, of one that has a node, and where nothing is pending."""
+"""The report on a pod that fits on no node, on one that has a node, and without pending pods."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pending(cluster: ClusterSnapshot, namespace: str = "", selector: str = "") -
 
 
 @pytest.mark.parametrize(
-    ("cluster", "pod", "is_for_good"),
+    ("cluster", "pod", "is_permanent"),
     [
         pytest.param(ClusterSnapshot(nodes=[make_node("a")]), make_pod("new", cpu="9"), True, id="all are too small"),
         pytest.param(
@@ -84,16 +84,16 @@ def pending(cluster: ClusterSnapshot, namespace: str = "", selector: str = "") -
     ],
 )
 def test_never_is_said_only_where_no_state_of_the_nodes_helps(
-    cluster: ClusterSnapshot, pod: Pod, is_for_good: bool
+    cluster: ClusterSnapshot, pod: Pod, is_permanent: bool
 ) -> None:
     verdict = decide(cluster, pod)
-    assert (verdict.outcome, verdict.permanently_unschedulable) == (Outcome.UNSCHEDULABLE, is_for_good)
+    assert (verdict.outcome, verdict.permanently_unschedulable) == (Outcome.UNSCHEDULABLE, is_permanent)
     said = headline(cluster, pod)
-    assert ("these nodes reject it even when empty" in said) == is_for_good
+    assert ("these nodes reject it even when empty" in said) == is_permanent
     assert "is unschedulable now" in said
     waiting = ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, pod])
     assert re.search(r"unschedulable now \(.*\); preemption doesn't help", pending(waiting))
-    assert ("no node fits, even empty" in pending(waiting)) == is_for_good
+    assert ("no node fits, even empty" in pending(waiting)) == is_permanent
 
 
 def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
@@ -105,10 +105,10 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
     verdict = decide(cluster, pod)
     assert verdict.message == f"0/1 nodes are available: {said}. not found"
     assert verdict.reason == ""
-    told = pending(ClusterSnapshot(nodes=cluster.nodes, pods=[pod]))
-    assert f"1 pod unschedulable now ({said}); preemption doesn't help\n" in told
-    assert f"1 unschedulable (1 {said})." in told
-    assert "claims: PersistentVolumeClaim shop/nope\n" in told
+    reported = pending(ClusterSnapshot(nodes=cluster.nodes, pods=[pod]))
+    assert f"1 pod unschedulable now ({said}); preemption doesn't help\n" in reported
+    assert f"1 unschedulable (1 {said})." in reported
+    assert "claims: PersistentVolumeClaim shop/nope\n" in reported
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
 )
 def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str) -> None:
     cluster = ClusterSnapshot(nodes=[make_node("a"), make_node("b")], pods=[make_pod("x", node="b", phase=phase)])
-    asked = input_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NO_EXTRAS))
-    [verdict] = explain_pods(AnalysisContext(asked.cluster, scheduler_for(), NOW), asked.inputs)
+    requested = input_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NO_EXTRAS))
+    [verdict] = explain_pods(AnalysisContext(requested.cluster, scheduler_for(), NOW), requested.inputs)
     assert render([verdict], "text", options=WIDE).startswith(words)
     assert verdict.pod.current_node == "b"
 

@@ -37,10 +37,10 @@ def both_texts(cluster: ClusterSnapshot, pod: Pod) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-def test_what_still_refuses_the_pod_without_its_victims_is_told_in_full() -> None:
+def test_what_still_refuses_the_pod_without_its_victims_is_reported_in_full() -> None:
     nodes = [make_node(name, cpu="2", labels={ZONE: zone}) for name, zone in zip("abcdef", "xxyyzz", strict=True)]
     low = [make_pod(f"low-{node.name}", node=node.name, cpu="2") for node in nodes]
-    beside = [
+    other = [
         make_pod("batch", node="a", priority=9, labels={"app": "batch"}),
         make_pod("shy", node="c", priority=9, affinity=away_from(LabelSelector(match_labels={"app": "web"}), HOSTNAME)),
         make_pod("big", node="d", cpu="1500m", priority=9),
@@ -58,10 +58,10 @@ def test_what_still_refuses_the_pod_without_its_victims_is_told_in_full() -> Non
         affinity=away_from(BATCH, ZONE),
         topology_spread_constraints=[spread],
     )
-    plain, with_columns = both_texts(ClusterSnapshot(nodes=nodes, pods=[*low, *beside]), pod)
+    plain, with_columns = both_texts(ClusterSnapshot(nodes=nodes, pods=[*low, *other]), pod)
     assert with_columns == plain
-    told = " ".join(plain.split())
-    assert "the pod's anti-affinity (app=batch) conflicts with shop/batch in topology.kubernetes.io/zone=x" in told
-    assert "anti-affinity of shop/shy (app=web) conflicts with the pod" in told
-    assert "kubernetes.io/hostname=e would have 3 pods and the minimum is 0: skew" in told
-    assert "cpu: requests 1, 500m free of 2" in told
+    reported = " ".join(plain.split())
+    assert "the pod's anti-affinity (app=batch) conflicts with shop/batch in topology.kubernetes.io/zone=x" in reported
+    assert "anti-affinity of shop/shy (app=web) conflicts with the pod" in reported
+    assert "kubernetes.io/hostname=e would have 3 pods and the minimum is 0: skew" in reported
+    assert "cpu: requests 1, 500m free of 2" in reported

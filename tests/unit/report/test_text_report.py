@@ -156,7 +156,7 @@ def test_an_uncertain_answer_says_so_and_what_it_would_be() -> None:
     )
 
 
-def test_a_violation_that_the_scheduler_only_counts_is_told_from_a_real_one() -> None:
+def test_a_violation_that_the_scheduler_only_counts_is_distinguished_from_a_real_one() -> None:
     # Both pods are counted against the budget before web-1 is given back; only web-2 really goes.
     cluster = ClusterSnapshot(
         nodes=[make_node("node-a", cpu="3")],
@@ -253,11 +253,11 @@ def test_where_the_search_is_random_the_odds_are_said_at_the_top_and_at_the_choi
 
 
 @pytest.mark.parametrize(
-    ("probability", "told"),
+    ("probability", "reported"),
     [(0.25, "25%"), (1 / 3, "~33%"), (0.001, "less than 1%"), (0.9999, "more than 99%"), (1.0, "100%")],
 )
-def test_what_is_not_certain_is_never_told_as_certain(probability: float, told: str) -> None:
-    assert percent(probability) == told
+def test_an_uncertain_outcome_is_never_reported_as_certain(probability: float, reported: str) -> None:
+    assert percent(probability) == reported
 
 
 def test_where_only_some_nodes_are_scored_that_is_said() -> None:

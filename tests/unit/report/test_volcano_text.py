@@ -189,7 +189,7 @@ def test_a_panic_says_what_it_is_about_and_that_it_does_not_pass(panic: Panic, i
         pytest.param(["reclaim"], False, id="reclaim"),
     ],
 )
-def test_a_configuration_that_evicts_nobody_says_so(actions: list[str], is_reported: bool) -> None:
+def test_a_configuration_that_evicts_no_pod_says_so(actions: list[str], is_reported: bool) -> None:
     shown = text(session(configured_actions=actions))
     assert ("this configuration never evicts a task" in shown) == is_reported
 
@@ -214,7 +214,7 @@ def statement(outcome: StatementOutcome, *tasks: str) -> StatementEnd:
     )
 
 
-def test_nodes_that_are_as_good_are_named_beside_the_one_that_is_shown() -> None:
+def test_nodes_that_are_as_good_are_named_next_to_the_one_that_is_shown() -> None:
     attempts = [placed("ml/a-0", AttemptOutcome.ALLOCATED, "n1", ["n1", "n2"])]
     ends = [statement(StatementOutcome.COMMITTED, "ml/a-0")]
     assert "a-0: allocated to n1 (or n2, at random)" in text(
@@ -222,7 +222,7 @@ def test_nodes_that_are_as_good_are_named_beside_the_one_that_is_shown() -> None
     )
 
 
-def test_tasks_on_many_nodes_are_told_together_unless_verbose() -> None:
+def test_tasks_on_many_nodes_are_reported_together_unless_verbose() -> None:
     attempts = [placed(f"ml/a-{at}", AttemptOutcome.ALLOCATED, f"n{at}", []) for at in range(9)]
     ends = [statement(StatementOutcome.COMMITTED, *(attempt.task for attempt in attempts))]
     given = session(action("allocate", attempts=attempts, statements=ends))
@@ -267,11 +267,11 @@ def test_a_statement_says_what_became_of_it_and_by_which_numbers(outcome: Statem
         ),
     ],
 )
-def test_what_was_passed_over_is_told_by_reason(skips: list[Skip], words: str) -> None:
+def test_what_was_skipped_is_reported_by_reason(skips: list[Skip], words: str) -> None:
     assert text(session(action("preempt", skipped=skips))).endswith(words)
 
 
-def test_the_same_message_of_several_pods_is_told_once() -> None:
+def test_the_same_message_of_several_pods_is_reported_once() -> None:
     message = "Pod {} can possibly be assigned to {}, once resource is released"
     pods = {f"ml/a-{at}": PodMessage("Unschedulable", message.format(f"ml/a-{at}", f"n{at}")) for at in range(3)}
     shown = text(session(final=Closing({}, {}, pods, [])))

@@ -25,7 +25,7 @@ from kpreempt.verdict.volcano import (
 )
 from tests.conformance.cases import FIXTURES, read_lines
 
-# Every so many of the recorded sessions.
+# Every nth recorded session.
 STEP = 8
 SCENARIOS = list(read_lines(FIXTURES.parent / "volcano-1.8" / "generated.jsonl.gz"))[::STEP]
 
@@ -92,7 +92,7 @@ def action_of(attempts: list[Attempt], statements: list[StatementEnd]) -> Action
 BETWEEN, WITHIN = Purpose.PREEMPT_BETWEEN_JOBS, Purpose.PREEMPT_WITHIN_JOB
 
 
-def test_two_turns_of_a_job_in_a_row_are_told_apart_by_who_evicted() -> None:
+def test_two_turns_of_a_job_in_a_row_are_distinguished_by_who_evicted() -> None:
     attempts = [attempt(BETWEEN, "ml/a-0"), attempt(BETWEEN, "ml/a-1")]
     turns = turns_of(action_of(attempts, [end_of(BETWEEN, "ml/a-0"), end_of(BETWEEN, "ml/a-1")]))
     assert [[each.task for each in turn.attempts] for turn in turns] == [["ml/a-0"], ["ml/a-1"]]

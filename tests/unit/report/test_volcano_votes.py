@@ -1,4 +1,4 @@
-"""How the votes of tiers are told: the traps in which one plugin undoes what another said."""
+"""How the votes of tiers are reported, including plugins that undo the votes of others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def vote(tier: int, plugin: str, victims: list[str], effect: VoteEffect, left: l
     return Vote(tier=tier, plugin=plugin, victims=victims, rejected=refused, effect=effect, remaining=left)
 
 
-def told(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
+def reported(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
     tried = NodeAttempt(
         node="n1",
         outcome=NodeOutcome.NOT_ENOUGH,
@@ -84,10 +84,10 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.INTERSECTED, VoteEffect.EMPT
         pytest.param([], 0, [], ["no plugin selects victims"], id="no plugin decides"),
     ],
 )
-def test_votes_are_told_with_how_they_combine(
+def test_votes_are_reported_with_how_they_combine(
     votes: list[Vote], tier: int, victims: list[str], lines: list[str]
 ) -> None:
-    text = told(votes, tier, victims)
+    text = reported(votes, tier, victims)
     missing = [line for line in lines if line not in text]
     assert missing == [], text
     assert ("→" in text) == any(line.startswith("→") for line in lines)

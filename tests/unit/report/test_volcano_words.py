@@ -86,7 +86,7 @@ def test_all_tasks_are_named_where_there_is_no_limit() -> None:
         ),
     ],
 )
-def test_a_refusal_leaves_out_the_names_beside_it(reason: str, words: str) -> None:
+def test_a_refusal_leaves_out_the_names_next_to_it(reason: str, words: str) -> None:
     assert describe_rejection(reason) == words
 
 

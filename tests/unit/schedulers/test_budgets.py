@@ -14,7 +14,7 @@ from tests.factories import make_budget, make_pod
 WEB = {"app": "web"}
 
 
-def test_selectors_are_read_only_in_namespaces_of_pods_that_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selectors_are_read_only_in_namespaces_of_pods_that_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 
     def noted(selectors: Iterable[LabelSelector]) -> SelectorIndex:

@@ -64,7 +64,7 @@ def test_a_volume_out_of_reach_leaves_the_claim_without_any() -> None:
     assert matched(search) == [[[True]], [[False]]]
 
 
-def test_nobody_can_say_where_there_are_too_many_ways() -> None:
+def test_the_outcome_is_unknown_if_there_are_too_many_orders() -> None:
     # Each volume is another to the claims that follow.
     claims = 14
     tiers = [tuple(range(claim, 2 * claims)) for claim in range(claims)]
@@ -109,6 +109,6 @@ def test_the_results_are_those_of_all_orders(seed: int) -> None:
     number = draw.randint(1, 5)
     nodes = [drawn(draw, number) for _ in range(draw.randint(1, 3))]
     search = found(results_of_orders(nodes, [0] * number))
-    told = {tuple(tuple(pick is not None for pick in picks) for picks in result.picks) for result in search.results}
-    assert told == by_brute_force(nodes, number)
-    assert len(search.results) == len(told)
+    reported = {tuple(tuple(pick is not None for pick in picks) for picks in result.picks) for result in search.results}
+    assert reported == by_brute_force(nodes, number)
+    assert len(search.results) == len(reported)

@@ -30,7 +30,7 @@ def test_folders_that_link_to_each_other_are_each_read_once(tmp_path: Path) -> N
             (folder / f"to-{other.name}").symlink_to(other)
     assert pods_in(tmp_path) == [folder.name for folder in folders]
     assert [each.metadata.name for each in load_snapshot([str(tmp_path)]).cluster.pods] == pods_in(tmp_path)
-    # Named by a link of its own, one of them has the others outside.
+    # For a directory given as a link, the files of the others are outside.
     with pytest.raises(InputError, match=r"to-team-1: is a link that leads out of "):
         pods_in(folders[0])
     assert pods_in(folders[0], follows_links=True) == [folder.name for folder in folders]

@@ -377,7 +377,7 @@ def test_what_is_secret_stays_out(load: Callable[..., Loaded]) -> None:
     assert "hunter2" not in repr(load(as_json({**LIST, "items": [pod, secret]})))
 
 
-def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_documents_are_kept_next_to_the_cluster_if_they_are_requested(tmp_path: Path) -> None:
     template = {"spec": {"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]}}
     extra_fields = make("Deployment", "api", "", "apps/v1", spec={"template": template})
     older = {**extra_fields, "metadata": {**extra_fields["metadata"], "resourceVersion": "8"}, "spec": {}}
@@ -399,7 +399,7 @@ def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path
     assert load_snapshot([str(path)]).documents == []
 
 
-def test_documents_of_kinds_that_no_snapshot_has_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_documents_of_kinds_that_no_snapshot_has_are_kept_if_they_are_requested(tmp_path: Path) -> None:
     kafka = make("Kafka", "k", "shop", "kafka.strimzi.io/v1", spec={"replicas": 3})
     webhook = make("MutatingWebhookConfiguration", "k", "", "admissionregistration.k8s.io/v1", webhooks=[])
     foreign = make("Job", "k", "shop", "batch.volcano.sh/v1alpha1", spec={})

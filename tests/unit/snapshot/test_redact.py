@@ -419,7 +419,7 @@ def order_of(texts: list[str]) -> Iterator[bool]:
 
 
 @given(st.lists(_names, unique=True, max_size=12), st.frozensets(_names, max_size=4))
-def test_tokens_sort_as_names_do_among_each_other_and_beside_known_names(
+def test_tokens_sort_as_names_do_among_each_other_and_next_to_known_names(
     texts: list[str], known: frozenset[str]
 ) -> None:
     space = Space("stem", known.__contains__)
@@ -443,7 +443,7 @@ def tokens_of(space: Space, texts: list[str], key: bytes) -> list[str]:
     return [names.token(space, text) for text in texts]
 
 
-def test_tokens_that_nobody_sorts_are_in_an_order_that_only_the_key_tells() -> None:
+def test_unsorted_tokens_are_in_an_order_that_depends_on_the_key() -> None:
     texts = [f"name-{number:03}" for number in range(40)]
     space = Space("stem", is_sorted=False)
     one, same, other = (tokens_of(space, texts, key) for key in (b"one", b"one", b"other"))

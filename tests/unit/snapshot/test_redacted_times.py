@@ -1,4 +1,4 @@
-"""What redaction makes of times: no date is left, and nothing that hangs on a time is decided or shown otherwise."""
+"""Redacted times: no date is left, and nothing that depends on a time is decided or shown differently."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_ages_that_decide_stay_exact_and_all_are_shown_as_before(seen: dict[date
             assert (time < NOW) == (new < REDACTED_AT)
 
 
-def test_a_time_that_only_sorts_is_not_told_to_the_second() -> None:
+def test_a_time_that_only_sorts_is_not_rounded_to_the_second() -> None:
     old = [NOW - timedelta(days=3, hours=5, minutes=number, seconds=17) for number in range(3)]
     new = retimed(dict.fromkeys(old, True))
     ages = [REDACTED_AT - new[time] for time in old]
@@ -65,7 +65,7 @@ def test_gos_zero_time_stays() -> None:
     assert retimed({_ZERO: False, NOW: False})[_ZERO] == _ZERO
 
 
-def test_a_time_zone_is_not_told() -> None:
+def test_a_time_zone_is_not_reported() -> None:
     hostile = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
     for time in (NOW.astimezone(timezone(timedelta(hours=2))), hostile):
         assert retimed({time: False})[time].utcoffset() == timedelta(0)

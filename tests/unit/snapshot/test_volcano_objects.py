@@ -113,7 +113,7 @@ def test_an_object_of_another_group_is_passed_over(api_version: str, kind: str) 
     assert cluster.skipped == {kind: 1}
 
 
-def test_jobs_of_both_groups_are_told_apart() -> None:
+def test_jobs_of_both_groups_are_distinguished() -> None:
     job = {"kind": "Job", "metadata": {"name": "x"}}
     cluster = cluster_of({"apiVersion": "batch.volcano.sh/v1alpha1", **job}, {"apiVersion": "batch/v1", **job})
     assert len(cluster.jobs) == 1

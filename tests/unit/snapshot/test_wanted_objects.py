@@ -280,7 +280,7 @@ def test_a_dump_of_our_own_says_what_it_lacks(load: Callable[..., Loaded], as_li
 
 
 @pytest.mark.parametrize("is_first", [False, True], ids=["after the dump", "before the dump"])
-def test_what_kubectl_prints_beside_a_dump_brings_what_it_lacks(load: Callable[..., Loaded], is_first: bool) -> None:
+def test_what_kubectl_prints_next_to_a_dump_brings_what_it_lacks(load: Callable[..., Loaded], is_first: bool) -> None:
     files = [dump_of(*OBJECTS), OBJECTS]
     loaded = load(*(reversed(files) if is_first else files))
     assert loaded.assumptions == []

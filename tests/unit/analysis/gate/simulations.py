@@ -92,7 +92,7 @@ def put(
     return evaluate(found, changes, facts, GateRules(limits=limits or {}, **rules), suppressions)  # type: ignore[arg-type]
 
 
-def told(findings: list[GateFinding]) -> list[str]:
+def reported(findings: list[GateFinding]) -> list[str]:
     """The findings in short: rule, subject, amount, limit, the change behind, and what it counts for."""
     return [
         f"{each.rule} {each.subject} {each.amount}>{each.limit} by {each.change or 'none'}"

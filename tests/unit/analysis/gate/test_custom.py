@@ -1,4 +1,4 @@
-"""Rules of one's own: an expression over what is printed, which must be true."""
+"""Custom rules: an expression on the printed data that must be true."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def put(check: Check, *rules: CustomRule, gate: GateRules | None = None, suppres
         ("has(result.simulation.displaced[1].violated)", False),
     ],
 )
-def test_the_expression_is_asked_of_what_is_printed(expression: str, holds: bool) -> None:
+def test_the_expression_is_evaluated_on_what_is_printed(expression: str, holds: bool) -> None:
     check = put(whole_check(), own(expression))
     assert [each.subject for each in check.findings if each.rule == "own"] == ([] if holds else ["cluster"])
     (result,) = (each for each in check.rules if each.rule == "own")
@@ -103,7 +103,7 @@ def test_what_the_order_of_a_map_decides_fails_closed() -> None:
     assert [each.detail for each in check.findings] == ["it is so (uncertain: depends on the order of a map)"]
 
 
-def test_a_rule_that_warns_lets_the_change_pass_and_one_that_is_off_is_not_asked() -> None:
+def test_a_rule_that_warns_lets_the_change_pass_and_one_that_is_off_is_not_evaluated() -> None:
     warned = put(passed(), own("false", severity=RuleSeverity.WARN))
     assert (warned.passed, [each.status for each in warned.findings]) == (True, [FindingStatus.WARNS])
     rule = own("false")

@@ -25,7 +25,7 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import FindingStatus, RuleId
 from kpreempt.verdict.simulation import Simulation
-from tests.unit.analysis.gate.simulations import API, LIVE, TODAY, WEB, put, simulation, told, victim
+from tests.unit.analysis.gate.simulations import API, LIVE, TODAY, WEB, put, reported, simulation, victim
 
 BUDGET, DB = "shop/db", "StatefulSet shop/db"
 OF_API = victim("shop/db-0", DB, violated=BUDGET)
@@ -117,7 +117,7 @@ def test_what_is_left_of_a_sum_is_no_finding_where_it_is_within_the_limit() -> N
         simulation(OF_API, log), {PDB: 1}, suppressions=excused([waiver_of_option(f"{PDB}={SUBJECT}")])
     )
     assert passes(results)
-    assert told(findings) == [f"{PDB} {SUBJECT} 1>1 by {API.object} Waived"]
+    assert reported(findings) == [f"{PDB} {SUBJECT} 1>1 by {API.object} Waived"]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_baseline_is_the_same_text_for_the_same_findings_in_any_order() -> Non
     assert [each.rule for each in read_baseline(text.encode(), "b").accepted] == [PDB, RuleId.MAX_VICTIMS]
 
 
-def test_a_baseline_written_anew_keeps_what_it_accepts_and_leaves_out_what_is_gone() -> None:
+def test_a_baseline_written_again_keeps_what_it_accepts_and_leaves_out_what_is_gone() -> None:
     old = accepting(simulation(OF_API))
     findings = put(simulation(OF_API), {RuleId.MAX_VICTIMS: 0}, suppressions=Suppressions(today=TODAY, baseline=old))[1]
     later = TODAY + timedelta(days=30)

@@ -24,9 +24,9 @@ from tests.unit.analysis.gate.simulations import (
     STEPS,
     leaves,
     put,
+    reported,
     simulation,
     stranded_service,
-    told,
     victim,
     waits,
 )
@@ -187,7 +187,7 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
 )
 def test_rules(found: Simulation, limits: dict[RuleId, int | None], expected: list[str]) -> None:
     results, findings = put(found, limits)
-    assert told(findings) == expected
+    assert reported(findings) == expected
     assert passes(results) is (not expected)
 
 
@@ -209,7 +209,7 @@ def test_pods_are_forbidden_as_victims(forbidden: ForbiddenVictims, is_found: bo
     facts = Facts(is_live=True, pods={"shop/db-0": PodFacts({"tier": "data"}, "gold")})
     _, findings = put(simulation(victim("shop/db-0", DB)), facts=facts, forbidden=[forbidden])
     expected = ["forbid-victims StatefulSet shop/db 1>0 by Deployment shop/api"]
-    assert (told(findings), [each.detail for each in findings]) == (
+    assert (reported(findings), [each.detail for each in findings]) == (
         (expected, [forbidden.name]) if is_found else ([], [])
     )
 
@@ -240,7 +240,7 @@ def test_a_victim_of_which_nothing_is_known_is_taken_to_be_forbidden() -> None:
 )
 def test_the_age_of_the_snapshot(facts: Facts, expected: list[str]) -> None:
     _, findings = put(simulation(), {RuleId.MAX_SNAPSHOT_AGE: 3600}, facts=facts)
-    assert told(findings) == expected
+    assert reported(findings) == expected
     assert put(simulation(), facts=facts)[1] == []
 
 
@@ -292,7 +292,7 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
 )
 def test_the_gate_fails_closed_for(assumption: Assumption, expected: str) -> None:
     _, findings = put(simulation(), facts=Facts(is_live=True, assumptions=[assumption]))
-    assert told(findings) == ([expected] if expected else [])
+    assert reported(findings) == ([expected] if expected else [])
 
 
 def test_pods_of_one_workload_of_which_the_same_is_assumed_are_one_finding() -> None:
@@ -324,7 +324,7 @@ def test_each_change_has_its_own_longest_chain() -> None:
         victim("shop/y", "Pod shop/y", of="shop/x-new-4", depth=2),
     )
     _, findings = put(simulation(*CHAIN, *short))
-    assert told(findings) == [
+    assert reported(findings) == [
         "max-cascade-depth Deployment shop/api 3>1 by Deployment shop/api",
         "max-cascade-depth Deployment shop/web 2>1 by Deployment shop/web",
     ]
@@ -382,7 +382,7 @@ def test_the_schedulers_message_is_the_detail_of_who_waits() -> None:
     ],
 )
 def test_overrides_set_other_limits(override: Override, expected: list[str]) -> None:
-    assert told(put(simulation(*TWO_OF_DB), overrides=[override])[1]) == expected
+    assert reported(put(simulation(*TWO_OF_DB), overrides=[override])[1]) == expected
 
 
 def test_the_last_override_that_matches_wins() -> None:
@@ -465,7 +465,7 @@ def test_what_a_rule_counts_for(rules: dict[str, object], standings: list[str], 
     assert ([str(each.status) for each in findings], passes(results)) == (standings, is_open)
 
 
-def test_a_warning_does_not_hide_what_fails_beside_it() -> None:
+def test_a_warning_does_not_hide_what_fails_next_to_it() -> None:
     results, findings = put(simulation(*TWO_OF_DB), {RuleId.MAX_VICTIMS: 0}, severities={PDB: RuleSeverity.WARN})
     assert [(str(each.rule), str(each.status)) for each in findings] == [
         ("max-pdb-violations", "Warns"),
@@ -502,7 +502,7 @@ def test_how_few_pods_may_stay_ready(workload: SimulatedWorkload, limit: int | N
     assert [(str(each.rule), each.change) for each in findings] == [("min-ready", API.object)] * is_found
 
 
-def test_a_service_without_pods_is_told_once() -> None:
+def test_a_service_without_pods_is_reported_once() -> None:
     found = simulation(victim("shop/db-0", DB), workloads=[ready(2, 0, 2, DB)], stranded=[stranded_service()])
     _, findings = put(found)
     assert [str(each.rule) for each in findings] == ["max-broken-dependencies"]

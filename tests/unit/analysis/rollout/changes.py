@@ -36,7 +36,7 @@ def template(**container: Any) -> Document:
 
 
 def workload(kind: str = "Deployment", name: str = "api", namespace: str = "shop", **spec: Any) -> Document:
-    """A workload as somebody writes it."""
+    """A workload as users write it."""
     spec.setdefault("template", template())
     if kind not in ("Job", "CronJob"):
         labels = {"app": "api"}

@@ -101,14 +101,14 @@ def test_a_size_that_is_said_no_more_is_taken_away_where_it_was_applied(
     assert [(each.current, each.written) for each in plan.resets] == sizes
 
 
-def test_a_size_that_an_autoscaler_has_set_just_so_is_told() -> None:
+def test_a_size_that_an_autoscaler_has_set_just_so_is_reported() -> None:
     plan = planned([workload(replicas=4)], served(workload(replicas=4)), stored(autoscaler()))
     assert [each.message for each in plan.assumptions] == [
         "the manifest sets 4, so each apply resets the replicas that HorizontalPodAutoscaler shop/h has set"
     ]
 
 
-def test_a_size_that_is_set_again_is_told() -> None:
+def test_a_size_that_is_set_again_is_reported() -> None:
     plan = planned([workload(replicas=2)], served(workload(replicas=4)), stored(autoscaler()))
     assert [(each.subject, each.message) for each in plan.assumptions] == [
         (API, "the manifest sets 2, but HorizontalPodAutoscaler shop/h overrides it; simulated with 4")

@@ -154,6 +154,6 @@ def test_a_job_that_has_ended_or_is_new_becomes_a_hook_without_a_word() -> None:
     assert not any(each.deleted_by for each in plan_of(hook, applied_by=BY_HELM).changes)
 
 
-def test_an_object_that_is_in_the_change_besides_its_hook_is_not_deleted() -> None:
+def test_an_object_that_is_in_the_change_next_to_its_hook_is_not_deleted() -> None:
     plan = plan_of([marked(workload(), **{HELM: "test"}), workload()], served(workload()), applied_by=BY_HELM)
     assert [(each.kind, each.deleted_by) for each in plan.changes] == [(ChangeKind.UNCHANGED, "")]

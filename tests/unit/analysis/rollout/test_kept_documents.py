@@ -168,7 +168,7 @@ def test_a_revision_of_the_past_is_found_among_the_replica_sets_of_a_dump() -> N
     assert after["spec"]["containers"][0]["args"] == replica_set["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
-def test_a_webhook_keeps_whom_it_reaches_and_not_where_it_is() -> None:
+def test_a_webhook_keeps_its_rules_but_not_its_address() -> None:
     hook = {"clientConfig": {"url": "https://u:hunter2@host/", "caBundle": "s3cr3t"}}
     document = webhook(rule("", "pods"), **hook)
     live = kept_one(stored_other(document))

@@ -53,8 +53,8 @@ SHOP, X = make("Namespace", "shop"), make("Namespace", "x")
 def test_a_namespace_that_is_not_there_is_a_refusal(change: list[Document], missing: str) -> None:
     assert plan_of(change, SHOP).missing_namespaces.detail == missing
     found = checked([SHOP, *nodes(6)], change).findings
-    told = [(each.rule, each.subject, each.detail) for each in found if each.rule is RuleId.APPLY_REJECTED]
-    assert told == ([(RuleId.APPLY_REJECTED, "Namespace x", missing)] if missing else [])
+    reported = [(each.rule, each.subject, each.detail) for each in found if each.rule is RuleId.APPLY_REJECTED]
+    assert reported == ([(RuleId.APPLY_REJECTED, "Namespace x", missing)] if missing else [])
 
 
 @pytest.mark.parametrize("applied_by", [Applier.HELM, Applier.ARGOCD])
@@ -74,7 +74,7 @@ def test_one_finding_names_all_of_them_and_where_the_first_is_needed() -> None:
     assert finding.source == "change.yaml"
 
 
-def test_they_are_made_first_where_that_is_asked_for() -> None:
+def test_they_are_made_first_if_that_is_requested() -> None:
     plan = plan_of([api("x"), X, api("y")], SHOP, creates_namespaces=True)
     assert plan.missing_namespaces.objects == []
     assert {each.metadata.name for each in plan.cluster.namespaces} == {"shop", "x", "y"}

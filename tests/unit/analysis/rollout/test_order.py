@@ -78,7 +78,7 @@ def test_a_change_comes_in_its_order(
     assert (found.passed, found.findings) == (True, [])
 
 
-def test_a_hook_that_never_ends_is_told_once_with_what_never_comes() -> None:
+def test_a_hook_that_never_ends_is_reported_once_with_what_never_comes() -> None:
     found = checked(
         nodes(1, "1"), [job("one", HELM, "pre-upgrade", pod={"nodeName": ""}), api()], applied_by=Applier.HELM
     )
@@ -115,7 +115,7 @@ def test_what_is_not_yet_rolled_out_comes_back_as_it_was() -> None:
     assert owners[:2] == ["Job one", "ReplicaSet web-old"]
 
 
-def test_a_hook_that_runs_before_and_after_is_simulated_once_which_is_told() -> None:
+def test_a_hook_that_runs_before_and_after_is_simulated_once_which_is_reported() -> None:
     found = checked(nodes(1), [job("one", HELM, "pre-upgrade,post-upgrade"), api()], applied_by=Applier.HELM)
     assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.OUTCOME_UNCERTAIN, "Job shop/one")]
 

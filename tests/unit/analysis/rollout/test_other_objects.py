@@ -94,26 +94,26 @@ INJECTED = {"namespaceSelector": {"matchLabels": {"inject": "yes"}}}
         pytest.param({**webhook(), "webhooks": ["x"]}, {}, True, id="webhooks that cannot be read"),
     ],
 )  # fmt: skip
-def test_a_new_webhook_is_told_where_it_may_reach_pods_of_the_change(
+def test_a_new_webhook_is_reported_where_it_may_reach_pods_of_the_change(
     document: Document, labels: Document, *, is_reported: bool
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
     plan = plan_of([document, workload()], namespace)
     assert failing(plan) == []
-    told = [each.message for each in plan.assumptions if each.subject == "admission"]
-    assert told == ([f"these may change pods, and their effect is not evaluated: {NAME}"] if is_reported else [])
+    reported = [each.message for each in plan.assumptions if each.subject == "admission"]
+    assert reported == ([f"these may change pods, and their effect is not evaluated: {NAME}"] if is_reported else [])
 
 
-def test_a_new_webhook_is_told_where_the_labels_of_the_namespace_are_not_known() -> None:
-    (told,) = plan_of([webhook(rule("", "pods"), **INJECTED), workload()]).assumptions
-    assert (told.subject, told.kind) == ("admission", AssumptionKind.INFORMATIONAL)
+def test_a_new_webhook_is_reported_where_the_labels_of_the_namespace_are_not_known() -> None:
+    (reported,) = plan_of([webhook(rule("", "pods"), **INJECTED), workload()]).assumptions
+    assert (reported.subject, reported.kind) == ("admission", AssumptionKind.INFORMATIONAL)
 
 
 def test_a_webhook_without_new_pods_counts_for_nothing() -> None:
     assert plan_of([webhook(rule("", "pods")), workload()], served(workload())).assumptions == []
 
 
-def test_webhooks_that_are_there_are_told_once_where_pods_are_made() -> None:
+def test_webhooks_that_are_there_are_reported_once_where_pods_are_made() -> None:
     there = stored(webhook(rule("", "pods")))
     other = stored(changed(webhook(rule("", "pods")), "metadata.name", "other"))
     plan = plan_of([webhook(rule("", "pods")), workload()], there, other)
@@ -122,8 +122,8 @@ def test_webhooks_that_are_there_are_told_once_where_pods_are_made() -> None:
     assert plan_of([webhook(rule("", "pods"))], there, other).assumptions == []
 
 
-def test_a_webhook_that_becomes_another_is_told() -> None:
+def test_a_webhook_that_becomes_another_is_reported() -> None:
     there = stored(webhook(rule("", "pods")))
     changed_one = webhook(rule("", "pods"), reinvocationPolicy="IfNeeded")
-    (told,) = plan_of([changed_one, workload()], there).assumptions
-    assert (told.subject, told.kind) == ("admission", AssumptionKind.INFORMATIONAL)
+    (reported,) = plan_of([changed_one, workload()], there).assumptions
+    assert (reported.subject, reported.kind) == ("admission", AssumptionKind.INFORMATIONAL)

@@ -159,7 +159,7 @@ def test_a_new_claim_is_as_the_server_stores_it() -> None:
         pytest.param(make("Kustomization", "k", "kustomize.config.k8s.io/v1beta1"), "Kustomization shop/k", id="what is not built yet"),
     ],
 )  # fmt: skip
-def test_what_is_not_modelled_is_an_assumption(document: Document, subject: str) -> None:
+def test_what_is_not_modeled_is_an_assumption(document: Document, subject: str) -> None:
     assert [each.subject for each in plan_of(document).assumptions] == [subject]
 
 
@@ -474,7 +474,7 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "reported"),
     [
         pytest.param("spec.replicas", "3", "spec.replicas: expected", id="a number as text"),
         pytest.param("spec.replicas", -1, "spec.replicas: expected", id="fewer than none"),
@@ -512,14 +512,14 @@ def deep(levels: int) -> Any:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_there", [True, False], ids=["in the cluster", "new"])
-def test_a_hostile_manifest_is_one_message_with_its_place(path: str, value: Any, told: str, is_there: bool) -> None:
+def test_a_hostile_manifest_is_one_message_with_its_place(path: str, value: Any, reported: str, is_there: bool) -> None:
     live = [served(workload())] if is_there else []
     if value == 10**9 and is_there:
-        told = "spec: the change creates more than 20,000 new pods (999,999,999 so far)"
+        reported = "spec: the change creates more than 20,000 new pods (999,999,999 so far)"
     with pytest.raises(InputError) as caught:
         plan_of(changed(workload(), path, value), *live)
     assert caught.value.message.startswith("change.yaml:1: ")
-    assert told in caught.value.message
+    assert reported in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -39,29 +39,29 @@ NODES = [make_node("n1"), make_node("n2")]
 POD = make_pod("p")
 
 
-class Said:
-    """A call that answers as it is told, and notes what it is asked."""
+class CannedCall:
+    """A call that returns the given answers, and records the requests."""
 
     def __init__(self, answer: object) -> None:
         self._answer = answer
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requested: list[tuple[str, dict[str, Any]]] = []
 
     def __call__(self, url: str, body: bytes) -> bytes:
-        self.asked.append((url, json.loads(body)))
+        self.requested.append((url, json.loads(body)))
         if isinstance(self._answer, Exception):
             raise self._answer
         return json.dumps(self._answer).encode()
 
 
-def extender(dialect: Dialect, answer: object = None, **settings: Any) -> tuple[HttpExtender, Said]:
-    said = Said(answer)
+def extender(dialect: Dialect, answer: object = None, **settings: Any) -> tuple[HttpExtender, CannedCall]:
+    said = CannedCall(answer)
     verbs = {"filter_verb": "filter", "preempt_verb": "preempt", "prioritize_verb": "prioritize"}
     return HttpExtender(ExtenderSettings(**{"url_prefix": PREFIX, **verbs, **settings}), dialect, said), said
 
 
 def names(dialect: Dialect, answer: object, **settings: Any) -> list[str]:
-    asked, _ = extender(dialect, answer, **settings)
-    return [each.name for each in asked.filter(POD, NODES).passing]
+    requested, _ = extender(dialect, answer, **settings)
+    return [each.name for each in requested.filter(POD, NODES).passing]
 
 
 def using(*, requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> Container:
@@ -90,19 +90,19 @@ def test_is_interested(dialect: Dialect, managed: tuple[str, ...], pod: Pod, int
 
 
 def test_1_8_asks_about_every_pod_and_never_about_victims() -> None:
-    asked, _ = extender(V1_8, managed_resources=("memory",))
-    assert asked.is_interested(POD)
-    assert not asked.supports_preemption
+    requested, _ = extender(V1_8, managed_resources=("memory",))
+    assert requested.is_interested(POD)
+    assert not requested.supports_preemption
     with pytest.raises(ExtenderError, match="preempt verb is not defined for extender"):
-        asked.process_preemption(POD, {}, lambda _: [])
+        requested.process_preemption(POD, {}, lambda _: [])
 
 
 @pytest.mark.parametrize("dialect", ALL)
 @pytest.mark.parametrize("cached", [False, True], ids=["sends nodes", "sends names"])
 def test_what_a_filter_call_sends(dialect: Dialect, cached: bool) -> None:
-    asked, said = extender(dialect, {"nodenames": ["n2"], "nodes": {"items": []}}, node_cache_capable=cached)
-    asked.filter(POD, NODES)
-    [(url, body)] = said.asked
+    requested, said = extender(dialect, {"nodenames": ["n2"], "nodes": {"items": []}}, node_cache_capable=cached)
+    requested.filter(POD, NODES)
+    [(url, body)] = said.requested
     assert url == "http://me:s3cret@extender.example/v1/filter"
     old = dialect in (V1_8, V1_13)
     pod, nodes, node_names = ("pod", "nodes", "nodenames") if old else ("Pod", "Nodes", "NodeNames")
@@ -139,14 +139,14 @@ def test_which_part_of_the_answer_counts(dialect: Dialect, cached: bool, answer:
 
 
 def test_a_node_comes_back_as_it_was_sent() -> None:
-    asked, _ = extender(CURRENT, {"Nodes": {"items": [{"metadata": {"name": "n1", "labels": {"new": "label"}}}]}})
-    [node] = asked.filter(POD, NODES).passing
+    requested, _ = extender(CURRENT, {"Nodes": {"items": [{"metadata": {"name": "n1", "labels": {"new": "label"}}}]}})
+    [node] = requested.filter(POD, NODES).passing
     assert node.returned is not None
     assert node.returned.labels == {"new": "label"}
 
 
 @pytest.mark.parametrize("dialect", ALL)
-def test_a_name_that_was_not_asked_about(dialect: Dialect) -> None:
+def test_a_name_that_was_not_sent(dialect: Dialect) -> None:
     if dialect in (V1_8, V1_13):
         assert names(dialect, {"NodeNames": ["zz"]}, node_cache_capable=True) == ["zz"]
         return
@@ -165,12 +165,12 @@ def test_reasons_of_both_kinds() -> None:
 
 
 @pytest.mark.parametrize("dialect", ALL)
-def test_without_a_verb_nobody_is_asked(dialect: Dialect) -> None:
-    asked, said = extender(dialect, filter_verb="", prioritize_verb="")
-    answer = asked.filter(POD, NODES)
+def test_without_a_verb_no_extender_is_called(dialect: Dialect) -> None:
+    requested, said = extender(dialect, filter_verb="", prioritize_verb="")
+    answer = requested.filter(POD, NODES)
     assert ([each.name for each in answer.passing], answer.was_called) == (["n1", "n2"], False)
-    assert asked.prioritize(POD, NODES) == [("n1", 0), ("n2", 0)]
-    assert said.asked == []
+    assert requested.prioritize(POD, NODES) == [("n1", 0), ("n2", 0)]
+    assert said.requested == []
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ CANDIDATES = {"n2": NodeVictims(ON_NODES["n2"], 2), "n1": NodeVictims(ON_NODES["
 
 
 def preempt(dialect: Dialect, answer: object, **settings: Any) -> dict[str, tuple[list[str], int]]:
-    asked, _ = extender(dialect, {"NodeNameToMetaVictims": answer}, **settings)
-    found = asked.process_preemption(POD, CANDIDATES, ON_NODES.get)
+    requested, _ = extender(dialect, {"NodeNameToMetaVictims": answer}, **settings)
+    found = requested.process_preemption(POD, CANDIDATES, ON_NODES.get)
     return {node: ([pod.metadata.uid for pod in each.pods], each.num_violations) for node, each in found.items()}
 
 
@@ -227,9 +227,9 @@ def meta(*uids: str, violations: int = 0) -> dict[str, Any]:
 @pytest.mark.parametrize("cached", [False, True], ids=["sends pods", "sends UIDs"])
 def test_what_a_preemption_call_sends(dialect: Dialect, cached: bool) -> None:
     """TestConvertToMetaVictims (v1.36.3), whose numbers of violations the older versions forget."""
-    asked, said = extender(dialect, {}, node_cache_capable=cached)
-    asked.process_preemption(POD, CANDIDATES, ON_NODES.get)
-    [(url, body)] = said.asked
+    requested, said = extender(dialect, {}, node_cache_capable=cached)
+    requested.process_preemption(POD, CANDIDATES, ON_NODES.get)
+    [(url, body)] = said.requested
     assert url.endswith("/v1/preempt")
     old = dialect is V1_13
     sent = body[dialect.names.meta_victims if cached else dialect.names.victims]
@@ -295,16 +295,16 @@ def test_a_node_that_there_is_not(dialect: Dialect, message: str) -> None:
 def test_pods_without_a_uid_go_by_their_names() -> None:
     made = [make_pod("a"), make_pod("b")]
     victims = [replace(pod, metadata=replace(pod.metadata, uid="")) for pod in made]
-    asked, said = extender(CURRENT, {"NodeNameToMetaVictims": {"n1": meta("shop/b")}}, node_cache_capable=True)
-    found = asked.process_preemption(POD, {"n1": NodeVictims(victims)}, {"n1": victims}.get)
+    requested, said = extender(CURRENT, {"NodeNameToMetaVictims": {"n1": meta("shop/b")}}, node_cache_capable=True)
+    found = requested.process_preemption(POD, {"n1": NodeVictims(victims)}, {"n1": victims}.get)
     assert [pod.key for pod in found["n1"].pods] == ["shop/b"]
-    assert said.asked[0][1]["NodeNameToMetaVictims"]["n1"]["Pods"] == [{"UID": "shop/a"}, {"UID": "shop/b"}]
+    assert said.requested[0][1]["NodeNameToMetaVictims"]["n1"]["Pods"] == [{"UID": "shop/a"}, {"UID": "shop/b"}]
 
 
 def test_scores() -> None:
-    asked, said = extender(CURRENT, [{"Host": "n2", "Score": 7}])
-    assert asked.prioritize(POD, NODES) == [("n2", 7)]
-    assert said.asked[0][0].endswith("/v1/prioritize")
+    requested, said = extender(CURRENT, [{"Host": "n2", "Score": 7}])
+    assert requested.prioritize(POD, NODES) == [("n2", 7)]
+    assert said.requested[0][0].endswith("/v1/prioritize")
 
 
 def test_a_pod_is_sent_with_what_the_api_server_fills_in() -> None:

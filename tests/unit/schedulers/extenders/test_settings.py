@@ -149,7 +149,7 @@ def test_a_url_is_shown_without_what_may_be_secret(url: str, shown: str) -> None
     assert without_secrets(url) == shown
 
 
-# A name with a slash cannot be told from a host and a path.
+# A name with a slash cannot be distinguished from a host and a path.
 NAMES = st.text(st.characters(blacklist_characters="/?#["))
 NO_AT = st.text(st.characters(blacklist_characters="@"))
 

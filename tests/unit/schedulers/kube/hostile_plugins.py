@@ -1,4 +1,4 @@
-"""What a hostile author of plugins may raise and answer, and a small cluster in which every hook is asked."""
+"""What hostile plugins may raise and return, and a small cluster in which every hook is called."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def pre_result(names: Any) -> tuple[PreFilterResult, Status]:
     return PreFilterResult(names), SUCCESS
 
 
-def told(verdict: Verdict) -> dict[str, str]:
+def reported(verdict: Verdict) -> dict[str, str]:
     """The verdict in every format that tells reasons, on one line each; none may fail or show a control character."""
     options = RenderOptions(verbose=True, width=100)
     texts = {name: report.render([verdict], name, options=options) for name in FORMATS}
@@ -200,12 +200,12 @@ def told(verdict: Verdict) -> dict[str, str]:
 
 
 def assert_an_error(verdict: Verdict, *, names: str = "Hostile") -> None:
-    """Every format says that the scheduler failed, and through whom."""
+    """Every format reports that the scheduler failed, and because of which plugin."""
     assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert "fails with an error" in verdict.reason
     rejections = [status.plugin for status in verdict.dry_run.values()]
     assert names in verdict.message or names in rejections
     assert len(verdict.message) < 3000
-    for name, text in told(verdict).items():
+    for name, text in reported(verdict).items():
         assert "fails with an error" in text, name
         assert "no nodes" not in text, name

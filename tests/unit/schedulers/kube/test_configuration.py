@@ -325,7 +325,7 @@ def test_what_the_scheduler_takes_is_taken(document: dict[str, Any]) -> None:
         pytest.param(plugins(score="-Coscheduling"), [], id="a plugin outside the tree that is disabled"),
     ],
 )
-def test_what_is_not_modelled_becomes_an_assumption(document: dict[str, Any], places: list[str]) -> None:
+def test_what_is_not_modeled_becomes_an_assumption(document: dict[str, Any], places: list[str]) -> None:
     assert [assumption.field for assumption in scheduler_from_configuration(document).assumptions] == places
 
 

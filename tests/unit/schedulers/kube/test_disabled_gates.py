@@ -1,4 +1,4 @@
-"""Gates that are off by default, and objects that are there for them: what the gate would change is told."""
+"""Gates that are off by default, and objects that use them: what the gate would change is reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **sp
 
 
 @pytest.mark.parametrize(
-    ("asked", "version", "field", "gate"),
+    ("requested", "version", "field", "gate"),
     [
         (pod(schedulingGroup={"podGroupName": "g"}), "1.36", "spec.schedulingGroup", "GenericWorkload"),
         (pod(workloadRef={"name": "w", "podGroup": "g"}), "1.35", "spec.workloadRef", "GenericWorkload"),
@@ -44,40 +44,40 @@ def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **sp
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_a_pod_that_asks_for_a_gate_is_told_which(asked: Pod, version: str, field: str, gate: str) -> None:
-    (assumption,) = assume_of_pod(asked, behavior(version))
+def test_the_gate_that_a_pod_needs_is_reported(requested: Pod, version: str, field: str, gate: str) -> None:
+    (assumption,) = assume_of_pod(requested, behavior(version))
     assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.UNMODELED)
     assert f"the feature gate {gate} is assumed to be off" in assumption.message
 
 
 def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default() -> None:
     term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["pod-template-hash"]}
-    asked = pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
-    (assumption,) = assume_of_pod(asked, behavior("1.30"))
+    requested = pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+    (assumption,) = assume_of_pod(requested, behavior("1.30"))
     assert "MatchLabelKeysInPodAffinity, which is off by default, is assumed to be on" in assumption.message
-    assert [assume_of_pod(asked, behavior(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
+    assert [assume_of_pod(requested, behavior(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
 
 
 @pytest.mark.parametrize(
-    ("asked", "version", "gates"),
+    ("requested", "version", "gates"),
     [
         pytest.param(pod(), "1.37", {}, id="nothing of the kind"),
         pytest.param(pod(resourceClaims=[{"name": "gpu"}]), "1.34", {}, id="on by default"),
         pytest.param(pod(resources={}), "1.33", {"PodLevelResources": True}, id="set"),
     ],
 )
-def test_a_gate_that_is_on_is_no_assumption(asked: Pod, version: str, gates: dict[str, bool]) -> None:
-    assert assume_of_pod(asked, behavior(version, gates)) == []
+def test_a_gate_that_is_on_is_no_assumption(requested: Pod, version: str, gates: dict[str, bool]) -> None:
+    assert assume_of_pod(requested, behavior(version, gates)) == []
 
 
-def test_pods_of_groups_in_the_cluster_are_told_together() -> None:
+def test_pods_of_groups_in_the_cluster_are_reported_together() -> None:
     pods = [pod(name, schedulingGroup={"podGroupName": "g"}) for name in ("b", "a", "c")]
     (assumption,) = assume_of_pods([pod("x"), *pods], behavior("1.37"))
     assert assumption.subject == "Pods ns/a and 2 more"
     assert assumption.kind == AssumptionKind.UNMODELED
 
 
-def test_deferred_resizes_are_told_where_the_version_has_the_gate() -> None:
+def test_deferred_resizes_are_reported_if_the_version_has_the_gate() -> None:
     deferred = pod("r", conditions=[DEFERRED], nodeName="n")
     (assumption,) = assume_of_pods([deferred], behavior("1.37"))
     assert "InPlacePodVerticalScalingSchedulerPreemption" in assumption.message

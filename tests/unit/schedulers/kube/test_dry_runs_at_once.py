@@ -26,7 +26,7 @@ DB = LabelSelector(match_labels={"app": "db"})
 
 
 def near(*keys: str) -> Affinity:
-    """Beside a database in the same domain of each key."""
+    """Next to a database in the same domain of each key."""
     return Affinity(pod_affinity=PodAffinity(required=[PodAffinityTerm(key, DB) for key in keys]))
 
 
@@ -73,14 +73,14 @@ def database(node: str, *, priority: int, name: str = "db") -> Pod:
         pytest.param([database("b", priority=1000)], ["rack"], set(), id="a key that no node has"),
     ],
 )
-def test_a_pod_that_wants_others_beside_it_is_tried_everywhere_at_once(
+def test_a_pod_that_wants_others_next_to_it_is_tried_everywhere_at_once(
     pods: Sequence[Pod], keys: Sequence[str], expected: set[str]
 ) -> None:
     pod = make_pod("api", cpu="3", priority=100, affinity=near(*keys))
     assert set(candidates(decide_at_once(cluster(*pods), pod))) == expected
 
 
-@pytest.mark.parametrize("is_there", [True, False], ids=["beside the last of its kind, which would go", "alone"])
+@pytest.mark.parametrize("is_there", [True, False], ids=["other the last of its kind, which would go", "alone"])
 def test_the_first_pod_of_its_kind_is_tried_everywhere_at_once(is_there: bool) -> None:
     pods = [database("c", priority=0)] if is_there else []
     pod = make_pod("api", cpu="3", priority=100, labels={"app": "db"}, affinity=near(ZONE))
@@ -97,19 +97,19 @@ def test_a_pod_whose_claim_is_yet_to_be_bound_is_tried_everywhere_at_once() -> N
     assert set(candidates(decide_at_once(cluster(**storage), pod))) == {"c"}
 
 
-def test_budgets_are_asked_only_about_pods_of_nodes_that_evictions_make_room_on() -> None:
+def test_budgets_are_checked_only_for_pods_of_nodes_on_which_evictions_help() -> None:
     keepers = [make_pod(f"keeper-{node}", node=node, cpu="2", priority=1000) for node in "bc"]
     snapshot = ClusterSnapshot(
         nodes=[make_node(name) for name in "abc"],
         pods=[*(make_pod(f"filler-{node}", node=node, cpu="2", labels={"on": node}) for node in "abc"), *keepers],
     )
-    asked: set[str] = set()
+    requested: set[str] = set()
 
     def noted(budgets: BudgetIndex, pod: Pod) -> Sequence[int]:
-        asked.add(pod.metadata.name)
+        requested.add(pod.metadata.name)
         return positions_of(budgets, pod)
 
     positions_of = BudgetIndex.positions_of
     with patch.object(BudgetIndex, "positions_of", noted):
         verdict = decide_at_once(snapshot, make_pod("api", cpu="3", priority=100))
-    assert (candidates(verdict), asked) == ({"a": ["shop/filler-a"]}, {"filler-a"})
+    assert (candidates(verdict), requested) == ({"a": ["shop/filler-a"]}, {"filler-a"})

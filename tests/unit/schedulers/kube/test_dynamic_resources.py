@@ -82,8 +82,8 @@ FOUR = [{"name": f"g{number}", "attributes": attributes(numa=number % 2, model="
 def test_devices_that_are_found(
     requests: list[dict[str, Any]], constraints: list[dict[str, Any]], wanted: list[str] | None
 ) -> None:
-    asked = claim("c", *requests, constraints=tuple(constraints))
-    verdict = decide(devices_cluster(gpus("a", *FOUR), claims=(asked,)), claiming("new", "c"))
+    requested = claim("c", *requests, constraints=tuple(constraints))
+    verdict = decide(devices_cluster(gpus("a", *FOUR), claims=(requested,)), claiming("new", "c"))
     assert (devices_on(verdict) or None) == wanted
     assert verdict.outcome == (Outcome.UNSCHEDULABLE if wanted is None else Outcome.LANDS)
 
@@ -93,13 +93,13 @@ def test_the_score_is_higher_where_an_earlier_alternative_can_be_had() -> None:
         {"name": f"want-{count}", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
         for count in (2, 1)
     ]
-    asked = claim("c", {"name": "r", "firstAvailable": alternatives})
-    verdict = decide(devices_cluster(gpus("a", "g0"), gpus("b", "g0", "g1"), claims=(asked,)), claiming("new", "c"))
+    requested = claim("c", {"name": "r", "firstAvailable": alternatives})
+    verdict = decide(devices_cluster(gpus("a", "g0"), gpus("b", "g0", "g1"), claims=(requested,)), claiming("new", "c"))
     assert {node: scores["DynamicResources"] for node, scores in verdict.plugin_scores.items()} == {"a": 174, "b": 200}
     assert [each.request for each in verdict.devices["b"]] == ["r/want-2", "r/want-2"]
 
 
-def test_a_device_that_a_claim_has_is_taken_whether_or_not_anybody_uses_the_claim() -> None:
+def test_a_device_that_a_claim_has_is_taken_whether_or_not_a_pod_uses_the_claim() -> None:
     held = claim("held", held="a/g0")
     cluster = devices_cluster(gpus("a", "g0", "g1"), claims=(held, claim("c")))
     assert devices_on(decide(cluster, claiming("new", "c"))) == ["g1"]
@@ -111,7 +111,7 @@ def test_admin_access_takes_devices_that_are_in_use() -> None:
     assert devices_on(decide(cluster, claiming("new", "c"))) == ["g0"]
 
 
-def test_evicting_pods_frees_no_device_and_that_is_told() -> None:
+def test_evicting_pods_frees_no_device_and_that_is_reported() -> None:
     low = claiming("low", "held", node="a", priority=0)
     held = claim("held", held="a/g0", users=("low",))
     verdict = decide(
@@ -137,9 +137,9 @@ def test_a_claim_that_more_important_pods_use_too_would_not_be_free() -> None:
     assert (detail.allocated, detail.allocated_to_lower, detail.fits_without_lower) == (1, 0, False)
 
 
-def test_the_request_that_is_told_is_the_first_that_cannot_be_met_beside_those_before() -> None:
-    asked = claim("c", exactly("x", count=2), exactly("y"))
-    verdict = decide(devices_cluster(gpus("a", "g0", "g1"), claims=(asked,)), claiming("new", "c"))
+def test_the_request_that_is_reported_is_the_first_that_cannot_be_met_next_to_those_before() -> None:
+    requested = claim("c", exactly("x", count=2), exactly("y"))
+    verdict = decide(devices_cluster(gpus("a", "g0", "g1"), claims=(requested,)), claiming("new", "c"))
     detail = verdict.filter["a"].detail
     assert isinstance(detail, InsufficientDevices)
     assert (detail.request, detail.matching, detail.allocated) == ("y", 2, 0)
@@ -154,7 +154,7 @@ def test_an_allocated_claim_keeps_the_pod_where_its_devices_are() -> None:
     )
 
 
-def test_a_claim_that_nobody_uses_is_deallocated_where_it_keeps_the_pod_off_all_nodes() -> None:
+def test_a_claim_that_no_pod_uses_is_deallocated_where_it_keeps_the_pod_off_all_nodes() -> None:
     idle = claim("c", held="gone/g0")
     verdict = decide(devices_cluster(gpus("a", "g0"), claims=(idle,)), claiming("new", "c"))
     assert verdict.deallocated_claims == ["shop/c"]
@@ -170,7 +170,7 @@ def test_a_claim_that_is_used_is_not_deallocated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "is_held", "message"),
+    ("requested", "is_held", "message"),
     [
         pytest.param(None, True, 'could not find ResourceClaim "shop/c"', id="no claim"),
         pytest.param(
@@ -190,9 +190,9 @@ def test_a_claim_that_is_used_is_not_deallocated() -> None:
     ],
 )
 def test_pods_that_are_refused_on_all_nodes_or_kept_out_of_the_queue(
-    asked: ResourceClaim | None, is_held: bool, message: str
+    requested: ResourceClaim | None, is_held: bool, message: str
 ) -> None:
-    cluster = devices_cluster(gpus("a", "g0"), claims=() if asked is None else (asked,))
+    cluster = devices_cluster(gpus("a", "g0"), claims=() if requested is None else (requested,))
     scheduler = KubeScheduler()
     tried = scheduler.decide(scheduler.prepare(cluster, now=NOW, is_queued=False), claiming("new", "c"))
     assert tried.pre_filter is not None
@@ -238,7 +238,7 @@ def shared(number: int, policy: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("policy", "asked", "consumed"),
+    ("policy", "requested", "consumed"),
     [
         pytest.param(None, "10Gi", "10Gi", id="as much as is asked for"),
         pytest.param(None, None, "40Gi", id="the whole where nothing is asked for"),
@@ -250,12 +250,12 @@ def shared(number: int, policy: dict[str, Any] | None = None) -> dict[str, Any]:
     ],
 )
 def test_how_much_of_a_shared_device_a_request_takes(
-    policy: dict[str, Any] | None, asked: str | None, consumed: str | None
+    policy: dict[str, Any] | None, requested: str | None, consumed: str | None
 ) -> None:
-    capacity = {"capacity": {"requests": {"memory": asked}}} if asked else {}
+    capacity = {"capacity": {"requests": {"memory": requested}}} if requested else {}
     cluster = devices_cluster(gpus("a", shared(0, policy)), claims=(claim("c", exactly(**capacity)),))
-    told = decide(cluster, claiming("new", "c")).devices.get("a", [])
-    assert [each.consumed for each in told] == ([{"memory": consumed}] if consumed else [])
+    reported = decide(cluster, claiming("new", "c")).devices.get("a", [])
+    assert [each.consumed for each in reported] == ([{"memory": consumed}] if consumed else [])
 
 
 def test_shares_of_a_device_end_with_its_capacity() -> None:
@@ -325,8 +325,8 @@ def test_a_field_that_is_not_known_makes_the_outcome_uncertain_and_is_named() ->
 def test_a_search_without_end_is_given_up_and_the_outcome_is_uncertain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kpreempt.schedulers.kube.devices.search.MAX_STEPS", 1000)
     devices = [{"name": f"g{number:02}", "attributes": attributes(index=number)} for number in range(24)]
-    asked = claim("c", exactly("x", count=12), exactly("y", count=13))
-    verdict = decide(devices_cluster(gpus("a", *devices), claims=(asked,)), claiming("new", "c"))
+    requested = claim("c", exactly("x", count=12), exactly("y", count=13))
+    verdict = decide(devices_cluster(gpus("a", *devices), claims=(requested,)), claiming("new", "c"))
     assert verdict.outcome is Outcome.UNCERTAIN
     assert verdict.assumptions[0].subject == "Node a"
 
@@ -346,8 +346,8 @@ def test_pools_of_which_slices_are_missing_gave_devices_up_to_1_34() -> None:
 
 
 def test_a_distinct_attribute_is_compared_with_all_devices_since_1_37() -> None:
-    asked = claim("c", exactly(count=3), constraints=({"distinctAttribute": f"{DRIVER}/numa"},))
-    cluster = devices_cluster(gpus("a", *FOUR), claims=(asked,))
+    requested = claim("c", exactly(count=3), constraints=({"distinctAttribute": f"{DRIVER}/numa"},))
+    cluster = devices_cluster(gpus("a", *FOUR), claims=(requested,))
     assert devices_on(with_gates(cluster, "1.36")) == ["g0", "g1", "g2"]
     assert with_gates(cluster, "1.37").outcome is Outcome.UNSCHEDULABLE
 
@@ -361,11 +361,11 @@ def test_a_distinct_attribute_is_compared_with_all_devices_since_1_37() -> None:
         pytest.param("1.33", {"DynamicResourceAllocation": True}, True, id="devices before 1.34"),
     ],
 )
-def test_what_gates_do_before_they_are_on_by_default_is_not_modelled(
+def test_what_gates_do_before_they_are_on_by_default_is_not_modeled(
     version: str, gates: dict[str, bool], is_reported: bool
 ) -> None:
-    _, told = behavior_with(gates, version)
-    assert told == (list(gates) if is_reported else [])
+    _, reported = behavior_with(gates, version)
+    assert reported == (list(gates) if is_reported else [])
 
 
 def resource_pod(amount: str) -> Any:
@@ -403,7 +403,7 @@ def test_a_selector_that_is_redacted_leaves_open_what_it_selects(held: tuple[str
     assert decide(cluster, claiming("new", "c")).outcome is (Outcome.UNSCHEDULABLE if held else Outcome.UNCERTAIN)
 
 
-def test_an_attribute_of_a_sort_that_is_not_modelled_is_told() -> None:
+def test_an_attribute_of_a_sort_that_is_not_modeled_is_reported() -> None:
     odd = {"name": "g0", "attributes": {"models": {"strings": ["a", "b"]}}}
     selecting = gpu_class(selectors=[{"cel": {"expression": f'"a" in device.attributes["{DRIVER}"].models'}}])
     cluster = devices_cluster(gpus("a", odd), claims=(claim("c"),), device_classes=[selecting])
@@ -488,7 +488,9 @@ def test_an_error_that_the_search_may_not_come_to_is_left_to_chance(nodes: int, 
         pytest.param("1.35", "device.driver != ''", False, id="no error"),
     ],
 )
-def test_an_error_to_which_the_search_may_not_come_is_told(version: str, expression: str, *, is_reported: bool) -> None:
+def test_an_error_that_the_search_may_not_reach_is_reported(
+    version: str, expression: str, *, is_reported: bool
+) -> None:
     other = {"name": "other", "generation": 1, "resourceSliceCount": 1}
     first = gpus("a", {"name": "g0", "attributes": {"model": {"string": "a"}}})
     wanted = claim("c", exactly(selectors=[{"cel": {"expression": expression}}]))

@@ -1,4 +1,4 @@
-"""What is told of pods of equal priority and start time, case by case."""
+"""What is reported for pods of equal priority and start time, case by case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.verdict import AssumptionKind, Outcome
-from tests.equal_pods import told_outcomes
+from tests.equal_pods import reported_outcomes
 from tests.factories import decide, make_budget, make_node, make_pod
 
 STARTED = datetime(2026, 11, 20, tzinfo=UTC)
@@ -31,15 +31,15 @@ def asking(cpu: str) -> Pod:
     return make_pod("incoming", cpu=cpu, priority=10)
 
 
-def victims_told(cluster: ClusterSnapshot, cpu: str) -> set[tuple[str, frozenset[str], int]]:
-    """The outcomes told of a pod that asks for so much, without the namespace."""
+def reported_victims(cluster: ClusterSnapshot, cpu: str) -> set[tuple[str, frozenset[str], int]]:
+    """The outcomes reported for a pod with these requests, without the namespace."""
     return {
         (node, frozenset(pod.partition("/")[2] for pod in pods), violations)
-        for node, pods, violations in told_outcomes(decide(cluster, asking(cpu)))
+        for node, pods, violations in reported_outcomes(decide(cluster, asking(cpu)))
     }
 
 
-def told(*outcomes: tuple[str, str, int]) -> set[tuple[str, frozenset[str], int]]:
+def reported(*outcomes: tuple[str, str, int]) -> set[tuple[str, frozenset[str], int]]:
     """``("n1", "a b", 0)`` and so on."""
     return {(node, frozenset(pods.split()), violations) for node, pods, violations in outcomes}
 
@@ -47,27 +47,29 @@ def told(*outcomes: tuple[str, str, int]) -> set[tuple[str, frozenset[str], int]
 @pytest.mark.parametrize(
     ("pods", "budgets", "cpu", "expected"),
     [
-        pytest.param([equal("a"), equal("b")], [], "1", told(("n1", "a", 0), ("n1", "b", 0)), id="either of two goes"),
-        pytest.param([equal("a"), equal("b")], [], "2", told(("n1", "a b", 0)), id="where both go nothing is open"),
+        pytest.param(
+            [equal("a"), equal("b")], [], "1", reported(("n1", "a", 0), ("n1", "b", 0)), id="either of two goes"
+        ),
+        pytest.param([equal("a"), equal("b")], [], "2", reported(("n1", "a b", 0)), id="where both go nothing is open"),
         pytest.param(
             [equal("a", "2"), equal("b"), equal("c")],
             [],
             "2",
-            told(("n1", "a", 0), ("n1", "b c", 0)),
+            reported(("n1", "a", 0), ("n1", "b c", 0)),
             id="the large one goes, or both small ones",
         ),
         pytest.param(
             [equal("a", app="web"), equal("b", app="web"), equal("c")],
             [make_budget("web", {"app": "web"}, 1)],
             "2",
-            told(("n1", "a c", 0), ("n1", "b c", 0)),
+            reported(("n1", "a c", 0), ("n1", "b c", 0)),
             id="the budget lets one of its two go, whichever comes first",
         ),
         pytest.param(
             [equal("a", app="web"), equal("b", app="web")],
             [make_budget("web", {"app": "web"}, 0)],
             "1",
-            told(("n1", "a", 1), ("n1", "b", 1)),
+            reported(("n1", "a", 1), ("n1", "b", 1)),
             id="a budget that allows nothing is violated either way",
         ),
     ],
@@ -80,7 +82,7 @@ def test_the_outcomes_that_orders_lead_to(
 ) -> None:
     size = sum(int(pod.spec.containers[0].resources.requests["cpu"].value) for pod in pods)
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu=str(size))], pods=pods, pod_disruption_budgets=budgets)
-    assert victims_told(cluster, cpu) == expected
+    assert reported_victims(cluster, cpu) == expected
 
 
 def test_the_last_one_updated_is_the_likely_victim() -> None:
@@ -112,14 +114,14 @@ def test_another_node_wins_where_its_equals_stand_otherwise() -> None:
     ]
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="4"), make_node("n2", cpu="2")], pods=pods)
     # On n1 one pod goes or two, on n2 one of a higher priority, so that n2 never wins.
-    assert {node for node, _, _ in told_outcomes(decide(cluster, asking("2")))} == {"n1"}
+    assert {node for node, _, _ in reported_outcomes(decide(cluster, asking("2")))} == {"n1"}
     even = msgspec.structs.replace(cluster, pods=[*pods[:3], make_pod("late-1", node="n2", cpu="2", started=LATER)])
-    assert victims_told(even, "2") == told(("n2", "late-1", 0))
+    assert reported_victims(even, "2") == reported(("n2", "late-1", 0))
     earlier = msgspec.structs.replace(
         cluster, pods=[*pods[:3], make_pod("early", node="n2", cpu="2", started=datetime(2026, 11, 19, tzinfo=UTC))]
     )
     # One victim beats two, and of two nodes with one the later start wins.
-    assert victims_told(earlier, "2") == told(("n1", "big", 0), ("n2", "early", 0))
+    assert reported_victims(earlier, "2") == reported(("n1", "big", 0), ("n2", "early", 0))
 
 
 def test_a_violation_that_only_another_order_brings_is_the_worst_outcome() -> None:
@@ -135,7 +137,7 @@ def test_a_violation_that_only_another_order_brings_is_the_worst_outcome() -> No
     assert verdict.worst_outcome == Outcome.PREEMPTS_VIOLATING_BUDGETS
 
 
-def test_where_there_are_too_many_orders_some_are_tried_and_that_is_told() -> None:
+def test_if_there_are_too_many_orders_some_are_tried_and_that_is_reported() -> None:
     pods = [equal(f"p{size}", str(size)) for size in range(1, 26)]
     cluster = ClusterSnapshot(nodes=[make_node("n1", cpu=str(sum(range(1, 26))))], pods=pods)
     verdict = decide(cluster, asking("40"))

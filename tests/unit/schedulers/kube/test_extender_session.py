@@ -266,14 +266,14 @@ class Answering(HttpExtender):
     """An extender whose calls are answered one after the other: by an answer, or by an error that it is."""
 
     def __init__(self, *answers: Any, **settings: Any) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requested: list[dict[str, Any]] = []
         self._answers = list(answers)
         verbs = {"filter_verb": "filter", "prioritize_verb": "", "preempt_verb": "", "node_cache_capable": True}
         stated = ExtenderSettings(**{"url_prefix": "http://x", "weight": 1, **verbs, **settings})
         super().__init__(stated, CURRENT, self._said)
 
     def _said(self, _: str, body: bytes) -> bytes:
-        self.asked.append(json.loads(body))
+        self.requested.append(json.loads(body))
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -301,10 +301,10 @@ NOMINATED = make_pod("p", cpu="1", nominated="node2")
 DOWN = ExtenderError("it is down")
 
 
-def test_a_nominated_node_is_asked_about_alone_and_taken() -> None:
+def test_a_nominated_node_is_evaluated_alone_and_taken() -> None:
     extender = Answering(passing("node2"), prioritize_verb="prioritize")
     verdict = verdict_of(extender, pod=NOMINATED)
-    assert [each["NodeNames"] for each in extender.asked] == [["node2"]]
+    assert [each["NodeNames"] for each in extender.requested] == [["node2"]]
     assert (verdict.lands_on, verdict.feasible_nodes) == (["node2"], ["node2"])
 
 
@@ -313,7 +313,7 @@ def test_where_the_nominated_node_is_refused_alone_all_are_put_to_the_extender_a
     on_2 = make_pod("low", node="node2", cpu="2")
     extender = Answering(first, passing("node1", "node2"))
     verdict = verdict_of(extender, pod=NOMINATED, pods=[on_2])
-    assert [each["NodeNames"] for each in extender.asked] == [["node2"], ["node1", "node2"]]
+    assert [each["NodeNames"] for each in extender.requested] == [["node2"], ["node1", "node2"]]
     # Nothing says any more that it was nominated, and node1 is emptier.
     assert verdict.lands_on == ["node1"]
 
@@ -345,7 +345,7 @@ def test_a_node_that_is_refused_without_a_word_names_the_extender() -> None:
     assert verdict.lands_on == ["node1"]
 
 
-def test_what_an_extender_says_of_a_node_that_it_was_not_asked_about_counts_as_upstream_counts_it() -> None:
+def test_what_an_extender_returns_for_a_node_that_was_not_sent_counts_as_upstream_counts_it() -> None:
     full = make_pod("low", node="node2", cpu="4", priority=-10)
     extender = Answering(
         {"NodeNames": [], "FailedNodes": {"node1": "no"}, "FailedAndUnresolvableNodes": {"node2": "never"}}
@@ -412,7 +412,7 @@ BUDGET = make_budget("b", {"app": "x"}, 0)
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome", "told"),
+    ("answer", "outcome", "reported"),
     [
         pytest.param(
             {"node1": victims(GUARDED, violations=1)},
@@ -438,14 +438,14 @@ BUDGET = make_budget("b", {"app": "x"}, 0)
     ],
 )
 def test_budgets_are_violated_whatever_an_extender_counts(
-    answer: dict[str, Any], outcome: Outcome, told: dict[str, int]
+    answer: dict[str, Any], outcome: Outcome, reported: dict[str, int]
 ) -> None:
     verdict = preempted(answer, [GUARDED, BUSY[1]], [BUDGET])
     assert (verdict.outcome, verdict.nominated_nodes) == (outcome, list(answer))
-    assert verdict.extender_calls[0].violations == told
+    assert verdict.extender_calls[0].violations == reported
 
 
-def test_steps_are_told_where_the_victims_are_those_that_were_found() -> None:
+def test_steps_are_reported_where_the_victims_are_those_that_were_found() -> None:
     other = make_pod("other", node="node1", cpu="1", priority=-10)
     changed = preempted({"node1": victims(other), "node2": victims(BUSY[1])}, [*BUSY, other])
     steps = {each.node: bool(each.steps) for each in changed.candidates}

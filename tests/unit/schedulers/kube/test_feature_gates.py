@@ -100,7 +100,7 @@ def test_a_gate_in_wrong_case_is_hinted_at() -> None:
         pytest.param({"SchedulerAsyncAPICalls": False}, [], id="a gate that is not modelled, set to its default"),
     ],
 )
-def test_what_is_not_modelled_is_named(settings: dict[str, bool], unmodeled: list[str]) -> None:
+def test_what_is_not_modeled_is_named(settings: dict[str, bool], unmodeled: list[str]) -> None:
     assert behavior_with(settings)[1] == unmodeled
 
 
@@ -121,19 +121,19 @@ def test_all_beta_switches_off_what_is_on_by_default() -> None:
     assert gates.dynamic_resource_allocation
 
 
-def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None:
+def test_a_gate_that_is_not_modeled_is_an_assumption_of_the_scheduler() -> None:
     (assumption,) = scheduler_from_configuration(None, {"DRASchedulerFilterTimeout": False}).assumptions
     assert assumption.field == "feature gate DRASchedulerFilterTimeout"
 
 
-def test_every_gate_is_modelled_or_is_told_or_can_change_nothing_or_is_locked() -> None:
+def test_every_gate_is_modeled_or_is_reported_or_can_change_nothing_or_is_locked() -> None:
     tables = (MODELED, UNMODELED, *IRRELEVANT.values(), LOCKED)
     assert sum(len(gates_of(DEFAULT_VERSION, table)) for table in tables) == len(GATES)
     assert {gate.stage for gate in gates_of(DEFAULT_VERSION, LOCKED).values()} == {"locked"}
 
 
 @pytest.mark.parametrize("name", sorted(gates_of(DEFAULT_VERSION, UNMODELED)))
-def test_what_is_not_modelled_is_told_where_it_is_set_otherwise(name: str) -> None:
+def test_what_is_not_modeled_is_reported_if_it_is_set_otherwise(name: str) -> None:
     needed = {}
     pending = [name]
     while pending:

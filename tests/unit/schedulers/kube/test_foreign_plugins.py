@@ -49,9 +49,9 @@ from tests.unit.schedulers.kube.hostile_plugins import (
     preempting,
     raise_error,
     removing,
+    reported,
     scheduler_with,
     scoring,
-    told,
     without_default_preemption,
 )
 
@@ -89,7 +89,7 @@ def with_room(make: Callable[[Method], type[Plugin]], method: Method) -> Verdict
 
 
 def without_room(plugin: type[Plugin]) -> Verdict:
-    """The verdict on a pod that finds none, where nobody else preempts."""
+    """The verdict on a pod that finds no node, if no other pod preempts."""
     configuration = without_default_preemption("Hostile") if issubclass(plugin, PostFilterPlugin) else None
     return decide(scheduler_with(plugin, configuration=configuration), full_cluster())
 
@@ -117,7 +117,7 @@ def test_a_pod_is_not_scheduled_where_a_plugin_raises_before_the_queue(raising: 
     verdict = decide(scheduler_with(pre_enqueueing(RAISING[raising])), empty_cluster())
     assert verdict.outcome == Outcome.NOT_SCHEDULED
     assert verdict.reason.startswith('running PreEnqueue plugin "Hostile": ')
-    told(verdict)
+    reported(verdict)
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE)
@@ -246,13 +246,13 @@ def test_a_node_that_is_nominated_twice_counts_once_and_so_does_a_victim() -> No
     verdict = without_room(post_filtering(answer((PostFilterResult(["a", "a"], twice), SUCCESS))))
     assert verdict.nominated_nodes == ["a"]
     assert [victim.pod for victim in verdict.victims["a"]] == ["shop/a-1"]
-    told(verdict)
+    reported(verdict)
 
 
 def test_a_node_may_be_nominated_without_victims() -> None:
     verdict = without_room(post_filtering(answer(post_result("b"))))
     assert verdict.nominated_nodes == ["b"] and verdict.victims["b"] == []
-    told(verdict)
+    reported(verdict)
 
 
 @pytest.mark.parametrize("score", [None, True, 0.5, "1", 2**70])
@@ -339,7 +339,7 @@ def test_an_order_of_the_queue_says_yes_or_no(value: Any) -> None:
 @pytest.mark.parametrize(
     "make", [pytest.param(make, id=make.__name__) for make in (filtering, pre_filtering, adding, removing)]
 )
-def test_the_story_of_a_node_is_told_with_its_errors(make: Callable[[Method], type[Plugin]], raising: str) -> None:
+def test_the_report_on_a_node_includes_its_errors(make: Callable[[Method], type[Plugin]], raising: str) -> None:
     scheduler, pod = scheduler_with(make(RAISING[raising])), important(nominated="b")
     other = make_pod("other", cpu="1", priority=200, nominated="a")
     cluster = full_cluster()
@@ -351,7 +351,7 @@ def test_the_story_of_a_node_is_told_with_its_errors(make: Callable[[Method], ty
 
 @pytest.mark.parametrize("hook", ["may_evict", "is_eligible_pod", "is_more_important"])
 @pytest.mark.parametrize("raising", RAISING)
-def test_the_story_of_a_node_is_told_where_a_hook_fails(hook: str, raising: str) -> None:
+def test_the_report_on_a_node_is_complete_if_a_hook_fails(hook: str, raising: str) -> None:
     scheduler = scheduler_with(preempting(hook, RAISING[raising]), configuration=without_default_preemption("Hostile"))
     story = scheduler.describe_node(scheduler.prepare(full_cluster(), now=NOW), important(), "a")
     assert story.filters

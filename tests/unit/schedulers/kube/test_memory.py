@@ -1,4 +1,4 @@
-"""What is remembered from one cluster to the next: what spares work, what is told apart, and that it stays small."""
+"""What is cached from one cluster to the next: what saves work, what is distinguished, and that it stays small."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POD = make_pod("asked", cpu="100m", labels={"app": "web"})
 
 
 class Looks:
-    """A scheduler on a series of clusters, and the nodes that NodeResourcesFit is asked about."""
+    """A scheduler on a series of clusters, and the nodes for which NodeResourcesFit is called."""
 
     def __init__(self) -> None:
         self._kube = KubeScheduler()
@@ -38,17 +38,17 @@ class Looks:
 
     def at(self, cluster: ClusterSnapshot, pod: Pod) -> list[str]:
         """Decide, and give the nodes that were looked at."""
-        fit, asked = NodeResourcesFit.filter, list[str]()
+        fit, requested = NodeResourcesFit.filter, list[str]()
 
         def noted(plugin: NodeResourcesFit, state: Any, pod: Pod, node_info: NodeInfo) -> Any:
-            asked.append(node_info.name)
+            requested.append(node_info.name)
             return fit(plugin, state, pod, node_info)
 
         self.prepared = self._kube.prepare(cluster, now=NOW, before=self.prepared)
         everywhere = patch.object(NodeResourcesFit, "suspects", lambda _plugin, _state, _pod, nodes: nodes)
         with everywhere, patch.object(NodeResourcesFit, "filter", noted):
             self._kube.decide(self.prepared, pod)
-        return asked
+        return requested
 
 
 @pytest.fixture
@@ -138,10 +138,10 @@ def test_nodes_of_clusters_before_are_forgotten(looks: Looks) -> None:
     constraint = TopologySpreadConstraint(
         max_skew=1, topology_key="kubernetes.io/hostname", when_unsatisfiable="DoNotSchedule"
     )
-    asked, most = make_pod("asked", topology_spread_constraints=[constraint]), 0
+    requested, most = make_pod("asked", topology_spread_constraints=[constraint]), 0
     for index in range(3 * MAX_OUTDATED):
-        looks.at(cluster_with(make_pod(f"running-{index}", node="n1")), asked)
-        findings = looks.memory.of(asked)
+        looks.at(cluster_with(make_pod(f"running-{index}", node="n1")), requested)
+        findings = looks.memory.of(requested)
         if index:
             assert findings is not None
             most = max(most, len(findings.on("spread filter")))

@@ -32,7 +32,7 @@ EBS = "ebs.csi.aws.com"
 
 
 def bound(*names: str) -> tuple[list[PersistentVolumeClaim], list[PersistentVolume]]:
-    """Claims, each bound to a volume of its own."""
+    """Claims, each bound to a separate volume."""
     return [make_claim(name, volume=f"pv-{name}") for name in names], [make_volume(f"pv-{name}") for name in names]
 
 

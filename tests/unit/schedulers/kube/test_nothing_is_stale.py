@@ -89,7 +89,7 @@ BIG = [{"name": "main", "resources": {"requests": {"cpu": "4"}}}]
 
 
 @pytest.mark.parametrize(
-    ("asked", "common", "before", "after"),
+    ("requested", "common", "before", "after"),
     [
         pytest.param(
             pod("asked", affinity=near("podAffinity")), [], [pod("x", on="n0")], [pod("x", on="n2")],
@@ -153,11 +153,11 @@ BIG = [{"name": "main", "resources": {"requests": {"cpu": "4"}}}]
     ],
 )  # fmt: skip
 def test_what_changed_elsewhere_counts(
-    asked: Object, common: list[Object], before: list[Object], after: list[Object]
+    requested: Object, common: list[Object], before: list[Object], after: list[Object]
 ) -> None:
     first, second = following([*NODES, *common], before, after)
-    old, again, anew = decided(first, second, pod_of(asked))
-    assert again == anew
+    old, again, fresh = decided(first, second, pod_of(requested))
+    assert again == fresh
     # Or nothing would be shown.
     assert again != old
 
@@ -173,8 +173,8 @@ def test_the_controller_of_a_pod_counts() -> None:
     ]
     cluster, _ = following([*NODES, *replica_sets, pod("x", on="n0"), pod("y", on="n2", labels=DB)], [], [])
     web, db = (pod_of(pod("asked", owner=app)) for app in ("web", "db"))
-    old, again, anew = decided(cluster, cluster, web, db)
-    assert again == anew
+    old, again, fresh = decided(cluster, cluster, web, db)
+    assert again == fresh
     assert again.plugin_scores != old.plugin_scores
 
 
@@ -198,11 +198,11 @@ def test_scores_of_storage_are_not_remembered() -> None:
         for zone, size in (("a", "10Gi"), ("b", "2Gi"))
     ]
     rest = [*NODES, storage_class, driver, *capacities, claim(volume="")]
-    asked = pod_of(pod("asked", volumes=USES_CLAIM, affinity=near("podAntiAffinity")))
+    requested = pod_of(pod("asked", volumes=USES_CLAIM, affinity=near("podAntiAffinity")))
     # A pod on the one node keeps the other one from being scored, until it is gone.
     first, second = following(rest, [pod("x", on="n1")], [])
-    _, again, anew = decided(first, second, asked, behavior=gates)
-    assert again == anew
+    _, again, fresh = decided(first, second, requested, behavior=gates)
+    assert again == fresh
     assert {scores["VolumeBinding"] for scores in again.plugin_scores.values()} != {0}
 
 
@@ -213,7 +213,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.booleans())
-def test_pods_that_move_and_are_nominated_count_whoever_asks(steps: list[Any], has_affinity: bool) -> None:
+def test_pods_that_move_and_are_nominated_count_for_every_pod(steps: list[Any], has_affinity: bool) -> None:
     """Five pods of three priorities and two sizes come, go, are nominated; one asks, and a new one like it."""
     kube = KubeScheduler()
     prepared, first = None, cluster_of(NODES)
@@ -224,10 +224,10 @@ def test_pods_that_move_and_are_nominated_count_whoever_asks(steps: list[Any], h
         own = pods[number]
         new = {**own, "metadata": {**own["metadata"], "name": "new", "uid": "new", "labels": DB}, "status": {}}
         new["spec"] = {**own["spec"], "nodeName": ""}
-        for asked in [new, own, new] if is_new_first else [own, new]:
-            if not asked["spec"]["nodeName"]:
-                again = kube.decide(prepared, pod_of(asked), records_steps=False)
-                assert again == kube.decide(kube.prepare(cluster, now=NOW), pod_of(asked), records_steps=False)
+        for requested in [new, own, new] if is_new_first else [own, new]:
+            if not requested["spec"]["nodeName"]:
+                again = kube.decide(prepared, pod_of(requested), records_steps=False)
+                assert again == kube.decide(kube.prepare(cluster, now=NOW), pod_of(requested), records_steps=False)
 
 
 def mover(index: int, place: tuple[str, str] | None, *, has_affinity: bool) -> Object:
@@ -253,7 +253,7 @@ def following(rest: list[Object], before: list[Object], after: list[Object]) -> 
 def decided(
     first: ClusterSnapshot,
     second: ClusterSnapshot,
-    asked: Pod,
+    requested: Pod,
     then: Pod | None = None,
     behavior: Behavior | None = None,
 ) -> tuple[Verdict, Verdict, Verdict]:
@@ -262,6 +262,6 @@ def decided(
     prepared = None
     for _ in range(4):
         prepared = kube.prepare(first, now=NOW, before=prepared)
-        old = kube.decide(prepared, asked)
-    again = kube.decide(kube.prepare(second, now=NOW, before=prepared), then or asked)
-    return old, again, kube.decide(kube.prepare(second, now=NOW), then or asked)
+        old = kube.decide(prepared, requested)
+    again = kube.decide(kube.prepare(second, now=NOW, before=prepared), then or requested)
+    return old, again, kube.decide(kube.prepare(second, now=NOW), then or requested)

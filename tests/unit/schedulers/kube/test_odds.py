@@ -57,7 +57,7 @@ def decide_with(cluster: ClusterSnapshot, plugin: str = "", args: dict[str, Any]
 
 
 def with_candidates(cluster: ClusterSnapshot, wanted: int, **top: Any) -> Verdict:
-    """The verdict where the search wants so many candidates."""
+    """The verdict if the search needs this number of candidates."""
     args = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": wanted}
     return decide_with(cluster, "DefaultPreemption", args, **top)
 
@@ -191,12 +191,14 @@ def test_the_odds_are_those_with_which_the_real_scheduler_chose_among_300_nodes(
     with gzip.open(SCENARIO, "rt") as lines:
         (scenario,) = map(json.loads, lines)
     odds = kpreempt_answer(scenario)["verdict"]["odds"]
-    told = {node: each["probability"] for each in odds["outcomes"] for node in each["nodes"] if len(each["nodes"]) == 1}
+    reported = {
+        node: each["probability"] for each in odds["outcomes"] for node in each["nodes"] if len(each["nodes"]) == 1
+    }
     assert [each["nodes"] for each in odds["outcomes"]][:5] == [[node] for node in CHOSEN_OF_300]
     for node, percentage in CHOSEN_OF_300.items():
         # Three standard deviations of as many runs.
-        error = 3 * (told[node] * (1 - told[node]) / 3000) ** 0.5
-        assert told[node] == pytest.approx(percentage / 100, abs=error)
+        error = 3 * (reported[node] * (1 - reported[node]) / 3000) ** 0.5
+        assert reported[node] == pytest.approx(percentage / 100, abs=error)
     assert odds["order"] == "any"
 
 

@@ -72,7 +72,7 @@ def test_a_filter_states_what_a_pod_that_it_refused_waits_for(name: str) -> None
 
 # Of DynamicResources there is no refusal.
 @pytest.mark.parametrize("name", [name for name in FILTERS if name != "DynamicResources"])
-def test_what_a_filter_refuses_is_told_in_words(name: str) -> None:
+def test_what_a_filter_refuses_is_described_in_words(name: str) -> None:
     assert not rejection_of(Status(Code.UNSCHEDULABLE, ["its reason"], plugin=name)).startswith("says")
 
 

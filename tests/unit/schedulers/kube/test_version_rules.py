@@ -248,7 +248,7 @@ def test_gates_need_others_only_since_that_is_checked() -> None:
     assert scheduler_from_configuration(None, {"DRAAdminAccess": True}, version="1.32").assumptions
 
 
-def test_a_gate_that_is_locked_by_now_is_told_where_it_could_be_set() -> None:
+def test_a_gate_that_is_locked_by_now_is_reported_where_it_could_be_set() -> None:
     (assumption,) = scheduler_from_configuration(None, {"PodSchedulingReadiness": False}, version="1.29").assumptions
     assert assumption.field == "feature gate PodSchedulingReadiness"
 
@@ -269,7 +269,7 @@ def test_without_conditions_any_pod_that_is_leaving_is_waited_for() -> None:
         assert eligibility.eligible is may
 
 
-def test_an_outcome_that_hangs_on_the_order_of_budgets_is_told() -> None:
+def test_an_outcome_that_depends_on_the_order_of_budgets_is_reported() -> None:
     given = SCENARIOS["budgets-overlap"]
     cluster = cluster_of(given["objects"])
 
@@ -300,7 +300,7 @@ def test_requests_of_a_whole_pod_in_the_score_of_fit(version: str, score: int) -
         pytest.param("1.35", {}, False, id="no device class stands for it"),
     ],
 )
-def test_huge_pages_beside_devices_for_extended_resources(
+def test_huge_pages_next_to_devices_for_extended_resources(
     version: str, allocatable: dict[str, str], *, fits: bool
 ) -> None:
     room = {"cpu": "4", "memory": "8Gi", "pods": "10", **allocatable}

@@ -84,12 +84,12 @@ def test_a_plugin_is_enabled_by_default_as_long_as_its_gate_is_on() -> None:
         pytest.param("v1.28.15", "kube-1.29", "nearest newer", id="earlier than all"),
     ],
 )
-def test_a_servers_version_is_modelled_by_an_algorithm(server: str, algorithm: str, fit: str) -> None:
+def test_a_servers_version_is_modeled_by_an_algorithm(server: str, algorithm: str, fit: str) -> None:
     assert modeled_version(server) == (algorithm, fit)
 
 
 @pytest.mark.parametrize("text", ["", "latest", "v1", "unknown.1"])
-def test_a_text_that_is_no_version_is_modelled_by_none(text: str) -> None:
+def test_a_text_that_is_no_version_is_modeled_by_none(text: str) -> None:
     assert modeled_version(text) is None
 
 
@@ -121,12 +121,12 @@ def test_a_fix_holds_in_the_releases_that_it_was_carried_back_to() -> None:
     assert [behavior(each).sorts_victims_again for each in releases] == [False, True, False, True, False, True, True]
 
 
-def test_every_change_that_can_be_asked_for_is_told() -> None:
+def test_every_change_that_can_be_requested_is_reported() -> None:
     first, *later = RELEASES
     assert changes_in(first) == []
     for older, minor in pairwise(RELEASES):
         is_as_before = behavior(minor)._replace(version=older) == behavior(older)
         assert changes_in(minor) or is_as_before
     assert not [name for name in behaviour_gates() if name not in EFFECTS]
-    told = {each.source for minor in later for each in changes_in(minor)}
-    assert all(source.startswith(("pkg/", "k8s.io/")) for source in told)
+    reported = {each.source for minor in later for each in changes_in(minor)}
+    assert all(source.startswith(("pkg/", "k8s.io/")) for source in reported)

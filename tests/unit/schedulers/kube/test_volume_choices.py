@@ -46,13 +46,13 @@ def in_zone(zone: str) -> list[PersistentVolume]:
     ]
 
 
-def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_told() -> None:
+def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_reported() -> None:
     verdict = decide(cluster([PLAIN, BOTH]), incoming())
     assert verdict.outcome is Outcome.LANDS
-    told = choices_of(verdict)
-    assert told.nodes == [VolumeChoice("a", ["shop/own", "shop/shared"], ["plain", "both"], VolumeFit.SOME_ORDERS)]
-    assert [(each.outcome, each.nodes) for each in told.outcomes] == [(Outcome.UNSCHEDULABLE, [])]
-    assert (told.complete, told.uncertain) == (True, True)
+    reported = choices_of(verdict)
+    assert reported.nodes == [VolumeChoice("a", ["shop/own", "shop/shared"], ["plain", "both"], VolumeFit.SOME_ORDERS)]
+    assert [(each.outcome, each.nodes) for each in reported.outcomes] == [(Outcome.UNSCHEDULABLE, [])]
+    assert (reported.complete, reported.uncertain) == (True, True)
     assert verdict.assumptions == [
         Assumption(
             "Pod shop/new",
@@ -77,7 +77,7 @@ def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_told() -> Non
         pytest.param([], id="no volumes"),
     ],
 )
-def test_nothing_is_told_where_the_order_makes_no_difference(volumes: list[PersistentVolume]) -> None:
+def test_nothing_is_reported_where_the_order_makes_no_difference(volumes: list[PersistentVolume]) -> None:
     assert decide(cluster(volumes), incoming()).volume_choices is None
 
 
@@ -113,8 +113,8 @@ def test_a_node_that_loses_anyway_leaves_the_pod_certain() -> None:
     busy = make_pod("busy", node="a", cpu="1500m")
     verdict = decide(cluster([*in_zone("a"), *in_zone("b"), sure], "ab", pods=[busy]), incoming())
     assert verdict.lands_on == ["b"]
-    told = choices_of(verdict)
-    assert ([each.node for each in told.nodes], told.outcomes, told.uncertain) == (["a"], [], False)
+    reported = choices_of(verdict)
+    assert ([each.node for each in reported.nodes], reported.outcomes, reported.uncertain) == (["a"], [], False)
     assert verdict.assumptions[-1].kind is AssumptionKind.INFORMATIONAL
 
 
@@ -128,7 +128,7 @@ def test_the_order_decides_in_the_dry_run() -> None:
     assert [each.node for each in choices_of(verdict).nodes] == ["a"]
 
 
-def test_nodes_that_are_refused_before_are_not_told_of() -> None:
+def test_nodes_that_were_rejected_before_are_not_reported() -> None:
     verdict = decide(cluster([PLAIN, BOTH], "ab"), incoming(node_selector={ZONE: "a"}))
     assert [each.node for each in choices_of(verdict).nodes] == ["a"]
 
@@ -136,10 +136,13 @@ def test_nodes_that_are_refused_before_are_not_told_of() -> None:
 def test_beyond_the_bound_the_extremes_are_gone_through_and_it_is_said() -> None:
     names = [f"n{number}" for number in range(8)]
     volumes = [volume for name in names for volume in in_zone(name)]
-    told = choices_of(decide(cluster(volumes, names), incoming()))
-    assert len(told.nodes) == 8
-    assert (told.complete, told.uncertain) == (False, True)
-    assert {tuple(each.nodes) for each in told.outcomes} >= {(), *(tuple(n for n in names if n != o) for o in names)}
+    reported = choices_of(decide(cluster(volumes, names), incoming()))
+    assert len(reported.nodes) == 8
+    assert (reported.complete, reported.uncertain) == (False, True)
+    assert {tuple(each.nodes) for each in reported.outcomes} >= {
+        (),
+        *(tuple(n for n in names if n != o) for o in names),
+    }
 
 
 def test_too_many_ways_to_choose_leave_a_node_unknown() -> None:
@@ -152,9 +155,9 @@ def test_too_many_ways_to_choose_leave_a_node_unknown() -> None:
         for number in range(32)
     ]
     verdict = decide(cluster(volumes, persistent_volume_claims=claims), incoming(claims))
-    told = choices_of(verdict)
-    assert [each.fits for each in told.nodes] == [VolumeFit.UNKNOWN]
-    assert (told.complete, told.uncertain) == (False, True)
+    reported = choices_of(verdict)
+    assert [each.fits for each in reported.nodes] == [VolumeFit.UNKNOWN]
+    assert (reported.complete, reported.uncertain) == (False, True)
     assert verdict.assumptions[-1].kind is AssumptionKind.UNCERTAIN
     assert "not all orders were tried" in verdict.assumptions[-1].message
 
@@ -164,7 +167,7 @@ def test_the_order_decides_what_storage_is_rated() -> None:
     volumes = [make_volume(name, size=size, claim_ref=kept) for name, size in (("tight", "1Gi"), ("wide", "9Gi"))]
     snapshot = cluster(volumes, persistent_volume_claims=CLAIMS[:1])
     scheduler = KubeScheduler(behavior=behavior(gates={"StorageCapacityScoring": True}))
-    told = choices_of(scheduler.decide(scheduler.prepare(snapshot, now=NOW), incoming(CLAIMS[:1])))
-    assert [each.fits for each in told.nodes] == [VolumeFit.EVERY_ORDER]
+    reported = choices_of(scheduler.decide(scheduler.prepare(snapshot, now=NOW), incoming(CLAIMS[:1])))
+    assert [each.fits for each in reported.nodes] == [VolumeFit.EVERY_ORDER]
     # With one node there is no choice.
-    assert not told.uncertain
+    assert not reported.uncertain

@@ -1,4 +1,4 @@
-"""Where nothing tells heads apart, every end is told."""
+"""If nothing distinguishes heads, every outcome is reported."""
 
 from __future__ import annotations
 

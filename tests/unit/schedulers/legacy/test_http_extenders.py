@@ -1,4 +1,4 @@
-"""Old schedulers that ask the extenders of their configuration: what comes of each answer, and what is told of it.
+"""Old schedulers that call the configured extenders: what each answer leads to, and what is reported.
 
 The tables of upstream's TestGenericSchedulerWithExtenders (v1.8.15, v1.13.12, v1.18.19) as far as they do not score.
 """
@@ -79,13 +79,13 @@ def decide(
 
 
 def only(*names: str, **failed: str) -> Answers:
-    """Lets these nodes pass of those that it is asked about, and has all candidates stay."""
+    """Lets these nodes pass, and keeps all candidates."""
 
     def answer(verb: str, body: dict[str, Any]) -> Any:
         if verb == "p":
             return {"nodeNameToMetaVictims": body.get("NodeNameToMetaVictims", body.get("nodeNameToMetaVictims"))}
-        asked = body.get("NodeNames", body.get("nodenames"))
-        return {"nodenames": [name for name in asked if name in names], "failedNodes": failed}
+        requested = body.get("NodeNames", body.get("nodenames"))
+        return {"nodenames": [name for name in requested if name in names], "failedNodes": failed}
 
     return answer
 
@@ -139,16 +139,16 @@ def test_one_that_fails_may_be_ignored(algorithm: str, lands_on: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "asked"),
+    ("algorithm", "requested"),
     [pytest.param("kube-1.13", ["a", "b"], id="1.13 in order"), pytest.param("kube-1.18", ["b", "a"], id="1.18 last")],
 )
-def test_those_that_may_be_ignored_are_asked_last_since_1_18(algorithm: str, asked: list[str]) -> None:
+def test_ignorable_extenders_are_called_last_since_1_18(algorithm: str, requested: list[str]) -> None:
     answers = {"a": only("n1", "n2"), "b": only("n1", "n2")}
     extenders = [
         {"urlPrefix": each, "filterVerb": "f", "nodeCacheCapable": True, "ignorable": each == "a"} for each in answers
     ]
     verdict = decide(algorithm, answers, extenders=extenders)
-    assert [each.extender for each in verdict.extender_calls] == asked
+    assert [each.extender for each in verdict.extender_calls] == requested
 
 
 GPU = "example.com/gpu"
@@ -223,14 +223,14 @@ def test_since_1_18_that_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("algorithm", OLD[:2])
-def test_a_name_that_nobody_knows_ends_the_attempt(algorithm: str) -> None:
+def test_a_name_that_is_unknown_ends_the_attempt(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": fixed({"nodenames": ["zz"]})})
     assert verdict.message == f'extender a returned node "zz", which the scheduler does not know; {algorithm} panics'
     assert verdict.outcome == Outcome.UNSCHEDULABLE
 
 
 @pytest.mark.parametrize("algorithm", OLD)
-def test_a_whole_node_that_nobody_knows_is_taken_as_it_is(algorithm: str) -> None:
+def test_a_whole_node_that_is_unknown_is_taken_as_it_is(algorithm: str) -> None:
     answer = fixed({"nodes": {"items": [{"metadata": {"name": "zz"}}]}})
     verdict = decide(algorithm, {"a": answer, "b": answer}, nodeCacheCapable=False)
     assert (verdict.lands_on, verdict.extender_calls[0].added) == (["zz"], ["zz"])
@@ -297,7 +297,7 @@ def test_fields_of_1_8_are_read_as_they_are_written_and_no_others() -> None:
     assert decide("kube-1.13", {"a": FAILS}, EMPTY, extenders=[extender]).extender_calls[0].error == "it is down"
 
 
-def test_scores_are_not_asked_for_and_that_is_said_where_they_would_decide() -> None:
+def test_scores_are_not_requested_and_that_is_said_where_they_would_decide() -> None:
     answers = {"a": only("n1", "n2")}
     assert [each.field for each in decide("kube-1.13", answers, prioritizeVerb="s").assumptions] == [
         "spec",
@@ -311,13 +311,13 @@ CONFIGURATION = {"kind": "KubeSchedulerConfiguration", "apiVersion": "kubeschedu
 
 def test_1_18_takes_extenders_of_its_configuration() -> None:
     stated = CONFIGURATION | {"extenders": [{"urlPrefix": "a", "filterVerb": "f", "nodeCacheCapable": True}]}
-    asked = connecting({"a": only("n2")})
-    scheduler = legacy_scheduler("kube-1.18", stated, connect=asked)
+    requested = connecting({"a": only("n2")})
+    scheduler = legacy_scheduler("kube-1.18", stated, connect=requested)
     assert scheduler.decide(scheduler.prepare(EMPTY, now=NOW), POD).lands_on == ["n2"]
     older = stated | {"apiVersion": "kubescheduler.config.k8s.io/v1alpha1"}
-    assert [each.field for each in legacy_scheduler("kube-1.18", older, connect=asked).assumptions] == ["extenders"]
+    assert [each.field for each in legacy_scheduler("kube-1.18", older, connect=requested).assumptions] == ["extenders"]
     # Those of a Policy file take their place.
-    scheduler = legacy_scheduler("kube-1.18", stated, policy={"extenders": []}, connect=asked)
+    scheduler = legacy_scheduler("kube-1.18", stated, policy={"extenders": []}, connect=requested)
     assert scheduler.extenders == []
 
 
@@ -348,7 +348,7 @@ def test_over_a_real_connection() -> None:
         )
         verdict = scheduler.decide(scheduler.prepare(EMPTY, now=NOW), POD)
     assert verdict.lands_on == ["n2"]
-    assert server.asked[0].body["nodenames"] == ["n1", "n2"]
+    assert server.requested[0].body["nodenames"] == ["n1", "n2"]
     assert verdict.extender_calls == [ExtenderCall(server.url, "filter", nodes_sent=2, rejected={"n1": "no GPU"})]
 
 
@@ -388,5 +388,5 @@ def test_over_a_real_connection() -> None:
         ),
     ],
 )
-def test_how_a_call_is_told(call: ExtenderCall, words: str) -> None:
+def test_how_a_call_is_reported(call: ExtenderCall, words: str) -> None:
     assert plain(describe_call(call)) == words

@@ -98,7 +98,7 @@ class TestSwitches:
             ),
         ],
     )
-    def test_nobody_is_preempted(
+    def test_no_pod_is_preempted(
         self, algorithm: str, configuration: Mapping[str, Any] | None, gates: Mapping[str, bool] | None, reason: str
     ) -> None:
         verdict = ask(algorithm, full_node(), HIGH, configuration=configuration, gates=gates)
@@ -132,7 +132,7 @@ class TestSwitches:
         with pytest.raises(ConfigurationError):
             scheduler_for("kube-1.13", configuration)
 
-    def test_a_field_that_is_not_modelled_is_named(self) -> None:
+    def test_a_field_that_is_not_modeled_is_named(self) -> None:
         configuration = {"kind": "KubeSchedulerConfiguration", "schedulerName": "mine", "bindTimeoutSeconds": 5}
         scheduler = scheduler_for("kube-1.13", configuration)
         assert scheduler.scheduler_names == {"mine"}
@@ -291,7 +291,7 @@ class TestDifferences:
         assert ask("kube-1.8", cluster, pod).feasible_nodes == []
         assert ask("kube-1.13", cluster, pod).feasible_nodes == ["n2"]
 
-    def test_the_first_failure_decides_in_1_13_and_all_are_told_in_1_8(self) -> None:
+    def test_the_first_failure_decides_in_1_13_and_all_are_reported_in_1_8(self) -> None:
         pod = make_pod("picky", cpu="5", volumes=[], priority=10)
         cordoned = ClusterSnapshot(nodes=[make_node("n1", unschedulable=True)])
         assert ask("kube-1.13", cordoned, pod).filter["n1"].reasons == ["node(s) were unschedulable"]
@@ -326,13 +326,13 @@ class Refusing:
         self._refused = refused
         self._fails = fails
         self.is_ignorable = is_ignorable
-        self.asked: list[tuple[str, int]] = []
+        self.requested: list[tuple[str, int]] = []
 
     def is_interested(self, pod: Pod) -> bool:
         return True
 
     def filter(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Filtered:
-        self.asked += [(node_info.name, len(node_info.pods)) for node_info in nodes]
+        self.requested += [(node_info.name, len(node_info.pods)) for node_info in nodes]
         failed = {node_info.name: "no GPU" for node_info in nodes if node_info.name in self._refused}
         return Filtered([info.name for info in nodes if info.name not in failed], failed)
 
@@ -354,14 +354,14 @@ class TestExtenders:
     def test_1_8_asks_about_the_chosen_node_without_its_victims_and_then_about_the_next(self) -> None:
         extender = Refusing("a")
         assert self.ask(Version18(), extender).nominated_nodes == ["b"]
-        assert extender.asked == [("a", 0), ("b", 0)]
+        assert extender.requested == [("a", 0), ("b", 0)]
 
     def test_1_13_asks_before_the_choice(self) -> None:
         extender = Refusing("a")
         verdict = self.ask(Version113(), extender)
         assert verdict.nominated_nodes == ["b"]
         assert [each.node for each in verdict.candidates] == ["b"]
-        assert extender.asked == []
+        assert extender.requested == []
 
     def test_one_that_fails_ends_the_preemption_unless_it_may_be_ignored(self) -> None:
         failed = self.ask(Version113(), Refusing(fails=True))

@@ -1,4 +1,4 @@
-"""kube-scheduler 1.18: what its filters say, who may preempt, whom budgets spare, and what it then does."""
+"""kube-scheduler 1.18: what its filters return, which pods may preempt, which pods budgets protect, and the outcome."""
 
 from __future__ import annotations
 
@@ -370,7 +370,7 @@ class OnlyNode:
         pytest.param([OnlyNode("")], [], id="or ends the preemption"),
     ],
 )
-def test_extenders_are_asked_before_the_choice(extenders: list[OnlyNode], nominated: list[str]) -> None:
+def test_extenders_are_called_before_the_choice(extenders: list[OnlyNode], nominated: list[str]) -> None:
     pods = [make_pod("q", node="n1", cpu="4"), make_pod("r", node="n2", cpu="4", priority=1)]
     cluster = ClusterSnapshot(nodes=[make_node("n1"), make_node("n2")], pods=pods)
     assert decide(cluster, make_pod("p", cpu="4", priority=9), extenders=extenders).nominated_nodes == nominated

@@ -263,10 +263,10 @@ def test_it_is_said_where_the_random_order_of_equal_volumes_decides(
 ) -> None:
     claims = [make_claim("c"), make_claim("d", modes=["ReadWriteMany"])]
     for ordered in (volumes, volumes[::-1]):
-        told = [each for each in decide(claims, ordered).assumptions if each.field == "spec.volumes"]
-        assert bool(told) == is_reported
+        reported = [each for each in decide(claims, ordered).assumptions if each.field == "spec.volumes"]
+        assert bool(reported) == is_reported
     if is_reported:
-        assert told == [
+        assert reported == [
             Assumption(
                 "Pod shop/p",
                 "spec.volumes",

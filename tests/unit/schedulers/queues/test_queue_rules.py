@@ -151,11 +151,11 @@ def test_a_pod_waits_until_the_plugin_lets_it_pass(events: tuple[Event, ...], ex
     ],
 )
 def test_every_event_asks_the_plugin_again(event: Event) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def first_no_then_yes(pod: Pod) -> str:
-        asked.append(pod.metadata.name)
-        return QUOTA if asked.count("a") == 1 else ""
+        requested.append(pod.metadata.name)
+        return QUOTA if requested.count("a") == 1 else ""
 
     rules = QueueRules(blocked_pods=first_no_then_yes, awaits_everything=True)
     steps = apply("", node("n"), add("there", nodeName="n"), add("a"), event, queue=queue_with(rules))

@@ -101,7 +101,7 @@ def test_how_full_a_node_of_four_cpus_and_8gi_would_be(score: str, pod: dict[str
     assert scores(score, [make_node("a")], make_task("new", **pod)) == {"a": expected}
 
 
-def test_gpus_count_in_the_balance_where_they_are_asked_for() -> None:
+def test_gpus_count_in_the_balance_if_they_are_requested() -> None:
     node = make_node("a")
     node.status.allocatable["nvidia.com/gpu"] = quantity("4")
     task = make_task("new", containers=[Container("main", resources=container(cpu="1", memory="2Gi").resources)])
@@ -231,7 +231,7 @@ def needs() -> Affinity:
         pytest.param({}, {}, {"a": 0, "b": 0}, id="nothing to say"),
     ],
 )
-def test_pods_beside_each_other(old: dict[str, Any], new: dict[str, Any], expected: dict[str, float]) -> None:
+def test_pods_next_to_each_other(old: dict[str, Any], new: dict[str, Any], expected: dict[str, float]) -> None:
     nodes = [make_node("a"), make_node("b")]
     assert scores("podaffinity", nodes, make_task("old", node="a", **old), make_task("new", **new)) == expected
 
@@ -353,7 +353,7 @@ def test_selector_spread_leaves_out_pods_that_are_going() -> None:
     assert scores("selectorspread", nodes, *old, new, services=[web_service()]) == {"a": 0, "b": 100}
 
 
-def test_a_node_that_got_a_task_is_scored_anew_for_one_that_is_alike() -> None:
+def test_a_node_that_got_a_task_is_scored_again_for_one_that_is_alike() -> None:
     tasks = [make_task(name, memory="1Gi") for name in ("first", "second")]
     session = play([make_node("a"), make_node("b")], tasks, nodeorder={**ALL_OFF, "leastrequested.weight": 1})
     assert bound(session) == {"first": "a", "second": "b"}

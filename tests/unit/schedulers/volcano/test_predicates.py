@@ -441,7 +441,7 @@ def test_device_switches_that_end_the_scheduler_are_refused(tiers: list[dict[str
         ),
     ],
 )
-def test_device_switches_are_told_as_left_out(tiers: list[dict[str, Any]], fields: list[str]) -> None:
+def test_device_switches_are_reported_as_left_out(tiers: list[dict[str, Any]], fields: list[str]) -> None:
     assert [assumption.field for assumption in configuration_of(configured(tiers)).assumptions] == fields
 
 

@@ -91,7 +91,7 @@ def test_a_task_with_a_claim(objects: dict[str, Any], reason: str) -> None:
     assert [node.outcome for node in attempt.nodes] == [NodeOutcome.NO_VOLUMES if reason else NodeOutcome.ALLOCATED]
 
 
-def test_where_nothing_is_told_of_volumes_claims_count_as_bound() -> None:
+def test_without_information_about_volumes_claims_count_as_bound() -> None:
     assert bound(play([EAST], [needs("new", "data")], predicates=NO_FILTERS)) == {"new": "a"}
 
 
@@ -233,8 +233,8 @@ def test_equal_volumes_are_taken_in_a_random_order_which_is_said_where_it_matter
         storage_classes=[make_class()],
     )
     assert bound(session) == ({"first": "a", "second": "a"} if are_alike else {"first": "a"})
-    told = [each for each in session.assumptions if each.field == "spec.volumes"]
-    assert told == (
+    reported = [each for each in session.assumptions if each.field == "spec.volumes"]
+    assert reported == (
         []
         if are_alike
         else [

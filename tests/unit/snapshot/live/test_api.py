@@ -19,7 +19,7 @@ from kpreempt.snapshot.live.connection import Connection, connect
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.lists import read_version
-from tests.fake_api import TLS, Answer, Asked, FakeApi, good, refused
+from tests.fake_api import TLS, Answer, FakeApi, ReceivedRequest, good, refused
 from tests.fake_extender import Dripping, FakeExtender, head
 
 HTML = {"Content-Type": "text/html"}
@@ -46,12 +46,12 @@ def failure_of(api: Api, path: str = "/api/v1/pods") -> ClusterError:
     return caught.value
 
 
-def always(answer: Answer) -> Callable[[Asked], Answer]:
+def always(answer: Answer) -> Callable[[ReceivedRequest], Answer]:
     return lambda _: answer
 
 
 def test_a_path_of_the_server_goes_before_that_of_the_request() -> None:
-    with FakeApi(lambda asked: good([asked.path, asked.query])) as fake:
+    with FakeApi(lambda requested: good([requested.path, requested.query])) as fake:
         api = api_of(f"{fake.url}/k8s/clusters/c-1/")
         assert api.get("/version", {"a": "b c&d"}) == b'["/k8s/clusters/c-1/version", {"a": "b c&d"}]'
         api.close()
@@ -107,7 +107,7 @@ def test_a_path_of_the_server_goes_before_that_of_the_request() -> None:
         ),
     ],
 )
-def test_answers_that_are_no_use_are_told_at_once(answer: Answer, problem: str, status: int) -> None:
+def test_answers_that_are_no_use_are_reported_at_once(answer: Answer, problem: str, status: int) -> None:
     naps = Naps()
     with FakeApi(always(answer)) as fake:
         error = failure_of(api_of(fake.url, naps))
@@ -116,13 +116,13 @@ def test_answers_that_are_no_use_are_told_at_once(answer: Answer, problem: str, 
     assert error.hint
 
 
-def test_a_packed_answer_is_asked_for_and_unpacked() -> None:
+def test_a_packed_answer_is_requested_and_unpacked() -> None:
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     with FakeApi(always(Answer(body=gzip.compress(b"[1]"), headers=headers))) as fake:
         api = api_of(fake.url)
         assert api.get("/version") == b"[1]"
         api.close()
-    assert fake.asked[0].headers["accept-encoding"] == ["gzip"]
+    assert fake.requested[0].headers["accept-encoding"] == ["gzip"]
 
 
 def test_a_message_without_end_is_cut() -> None:
@@ -130,7 +130,7 @@ def test_a_message_without_end_is_cut() -> None:
         assert len(failure_of(api_of(fake.url)).message) < 500
 
 
-def answers_in_turn(*answers: Answer) -> Callable[[Asked], Answer]:
+def answers_in_turn(*answers: Answer) -> Callable[[ReceivedRequest], Answer]:
     rest = list(answers)
     return lambda _: rest.pop(0)
 
@@ -146,7 +146,9 @@ def answers_in_turn(*answers: Answer) -> Callable[[Asked], Answer]:
         pytest.param([Answer(body=b'{"items": []}', cut=5)] * 2, [0.5, 1], id="dropped in the middle of the answer"),
     ],
 )
-def test_busy_servers_and_dropped_connections_are_asked_again(first: list[Answer], waits: list[float]) -> None:
+def test_requests_to_busy_servers_and_on_dropped_connections_are_retried(
+    first: list[Answer], waits: list[float]
+) -> None:
     naps = Naps()
     with FakeApi(answers_in_turn(*first, good("at last"))) as fake:
         api = api_of(fake.url, naps)
@@ -173,11 +175,11 @@ def test_tries_have_an_end(answer: Answer, problem: str, tries: int) -> None:
     naps = Naps()
     with FakeApi(always(answer)) as fake:
         error = failure_of(api_of(fake.url, naps))
-        assert (error.problem, len(fake.asked)) == (problem, tries)
+        assert (error.problem, len(fake.requested)) == (problem, tries)
     assert sum(naps) < 60
 
 
-def test_a_refused_connection_is_told_with_the_server() -> None:
+def test_a_refused_connection_is_reported_with_the_server() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -185,7 +187,7 @@ def test_a_refused_connection_is_told_with_the_server() -> None:
     assert error.message == f"{url}: connection refused"
 
 
-def test_an_unknown_host_is_told() -> None:
+def test_an_unknown_host_is_reported() -> None:
     assert failure_of(api_of("http://nowhere.invalid:1")).problem == "unknown host"
 
 
@@ -220,17 +222,17 @@ def test_an_answer_that_drips_is_given_up_in_time(reply: Dripping) -> None:
         assert dripping.closed.wait(10)
 
 
-def test_a_version_that_is_nested_without_end_is_told() -> None:
+def test_a_version_that_is_nested_without_end_is_reported() -> None:
     nested = Answer(body=b'{"gitVersion":' + b"[" * 10**5 + b"]" * 10**5 + b"}")
     with FakeApi(always(nested)) as fake, pytest.raises(ClusterError, match="something other than a version"):
         read_version(connect(ConnectionFlags(server=fake.url), {}))
 
 
 def test_a_request_that_is_given_up_leaves_the_others_alone() -> None:
-    def answer(asked: Asked) -> Answer:
-        if asked.path == "/slow":
+    def answer(requested: ReceivedRequest) -> Answer:
+        if requested.path == "/slow":
             ended.wait(10)
-        return good(asked.path)
+        return good(requested.path)
 
     ended = Event()
     with FakeApi(answer) as fake:
@@ -242,7 +244,7 @@ def test_a_request_that_is_given_up_leaves_the_others_alone() -> None:
         ended.set()
 
 
-def test_something_else_than_http_is_told() -> None:
+def test_something_else_than_http_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         from threading import Thread
 
@@ -310,35 +312,35 @@ def test_good_certificates_are_taken(certificate: str, flags: dict[str, Any]) ->
         api.close()
 
 
-def test_a_server_without_tls_is_told() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     with FakeApi(always(good(1))) as fake:
         error = failure_of(api_of(fake.url.replace("http:", "https:")))
     assert error.problem == "the server does not speak TLS"
 
 
-def test_a_server_that_wants_a_client_certificate_is_told() -> None:
+def test_a_server_that_wants_a_client_certificate_is_reported() -> None:
     with FakeApi(always(good(1)), certificate="server.pem", wants_client=True) as fake:
         error = failure_of(api_of(fake.url, certificate_authority=AUTHORITY))
     assert error.problem == "the server rejected the TLS connection: handshake failure"
 
 
-def test_an_authority_that_is_no_certificate_is_told(tmp_path: Path) -> None:
+def test_an_authority_that_is_no_certificate_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ca").write_text("nothing", encoding="utf-8")
     with pytest.raises(InputError, match="ca: the certificate authority contains no PEM certificate"):
         api_of("https://localhost", certificate_authority=str(tmp_path / "ca"))
 
 
-def test_proxies_are_gone_through_and_their_refusals_told() -> None:
+def test_proxies_are_gone_through_and_their_refusals_reported() -> None:
     with FakeApi(always(good("by proxy"))) as fake:
         api = api_of("http://api.example", environment={"HTTP_PROXY": f"http://me:secret@127.0.0.1:{fake.port}"})
         assert api.get("/version") == b'"by proxy"'
         api.close()
-        assert fake.asked[0].headers["host"] == ["api.example"]
-        assert fake.asked[0].headers["proxy-authorization"] == ["Basic bWU6c2VjcmV0"]
+        assert fake.requested[0].headers["host"] == ["api.example"]
+        assert fake.requested[0].headers["proxy-authorization"] == ["Basic bWU6c2VjcmV0"]
     with FakeApi(always(Answer(407, b""))) as fake:
         environment = {"HTTPS_PROXY": f"http://me:secret@127.0.0.1:{fake.port}"}
         error = failure_of(api_of("https://api.example", environment=environment))
-        assert fake.asked[0].path == "api.example:443"
+        assert fake.requested[0].path == "api.example:443"
     assert error.problem.startswith("cannot connect through the proxy")
     assert "secret" not in error.message + error.hint
 

@@ -82,8 +82,8 @@ def test_every_impersonated_group_reaches_the_server(tmp_path: Path) -> None:
         api = Api(connected(tmp_path, {"token": "t"}, fake.url, as_user="bob", as_groups=("a", "b")))
         api.get("/version")
         api.close()
-    assert fake.asked[0].headers["impersonate-group"] == ["a", "b"]
-    assert fake.asked[0].headers["authorization"] == ["Bearer t"]
+    assert fake.requested[0].headers["impersonate-group"] == ["a", "b"]
+    assert fake.requested[0].headers["authorization"] == ["Bearer t"]
 
 
 def test_no_credentials_go_over_an_open_wire(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_plugin_that_says_too_much_is_not_heard_to_the_end(tmp_path: Path) -> 
         connected(tmp_path, plugin(tmp_path, "while True: print('x' * 1000)"))
 
 
-def test_a_plugin_of_another_version_is_told(tmp_path: Path) -> None:
+def test_a_plugin_of_another_version_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"does not match client\.authentication\.k8s\.io/v1beta1"):
         connected(
             tmp_path, plugin(tmp_path, ANSWER % "{'token': 'x'}", apiVersion="client.authentication.k8s.io/v1beta1")

@@ -15,25 +15,25 @@ from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.lists import Objects, read_objects
-from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, good, refused
+from tests.fake_api import Answer, FakeApi, FakeCluster, ReceivedRequest, good, refused
 from tests.unit.snapshot.live.test_lists import read
 
 CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
-Serve = Callable[[Asked], Answer | None]
+Serve = Callable[[ReceivedRequest], Answer | None]
 
 
 def serving(*versions: str, kinds: tuple[str, ...] = (), broken: bool = False) -> Serve:
     """Discovery of a server with these versions of the group ``resource.k8s.io``, each with resources of the kinds."""
     group = {"name": "resource.k8s.io", "versions": [{"groupVersion": f"resource.k8s.io/{each}"} for each in versions]}
 
-    def answer(asked: Asked) -> Answer | None:
-        if asked.path == "/apis":
+    def answer(requested: ReceivedRequest) -> Answer | None:
+        if requested.path == "/apis":
             return good({"kind": "APIGroupList", "groups": [group] if versions else []})
-        if asked.path in [f"/apis/resource.k8s.io/{each}" for each in versions]:
+        if requested.path in [f"/apis/resource.k8s.io/{each}" for each in versions]:
             found = [{"name": f"{kind.lower()}s", "kind": kind, "namespaced": True} for kind in kinds]
             status = {"name": "resourceclaims/status", "kind": "ResourceClaim", "namespaced": True}
             return refused(503, "down") if broken else good({"kind": "APIResourceList", "resources": [status, *found]})
-        if asked.path == "/apis/resource.k8s.io":
+        if requested.path == "/apis/resource.k8s.io":
             return good(group) if versions else refused(404, "no such group")
         return None
 
@@ -53,10 +53,10 @@ def serving(*versions: str, kinds: tuple[str, ...] = (), broken: bool = False) -
     ],
 )
 def test_a_kind_that_is_not_served_is_none(status: int, serve: Serve, *, is_unread: bool | None) -> None:
-    def special(asked: Asked) -> Answer | None:
-        if asked.path.endswith("/resourceclaims"):
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.path.endswith("/resourceclaims"):
             return refused(status, "no")
-        return serve(asked)
+        return serve(requested)
 
     reading, _ = read(FakeCluster({}, special=special))
     # Without discovery a group that is not found has no objects, and a right that is missing stays one.
@@ -65,8 +65,8 @@ def test_a_kind_that_is_not_served_is_none(status: int, serve: Serve, *, is_unre
 
 
 def test_kinds_without_records_are_listed_whole_where_they_are_compared() -> None:
-    def special(asked: Asked) -> Answer | None:
-        return refused(403, "no") if asked.path.endswith("/mutatingwebhookconfigurations") else None
+    def special(requested: ReceivedRequest) -> Answer | None:
+        return refused(403, "no") if requested.path.endswith("/mutatingwebhookconfigurations") else None
 
     scaler = {"metadata": {"name": "h", "namespace": "shop"}, "spec": {"maxReplicas": 3}}
     names = ["HorizontalPodAutoscaler", "MutatingWebhookConfiguration"]
@@ -101,10 +101,10 @@ def read_from(answers: dict[str, Answer], *extra_fields: ExtraFields) -> tuple[O
         "/apis/example.com/v1": good({"resources": RESOURCES}),
         **answers,
     }
-    with FakeApi(lambda asked: known.get(asked.path) or refused(404, "not found")) as fake:
+    with FakeApi(lambda requested: known.get(requested.path) or refused(404, "not found")) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), retries=0)
         try:
-            return read_objects(api, extra_fields), [each.path for each in fake.asked]
+            return read_objects(api, extra_fields), [each.path for each in fake.requested]
         finally:
             api.close()
 
@@ -158,8 +158,8 @@ def test_objects_that_a_change_names(
 
 
 def test_names_cannot_lead_elsewhere() -> None:
-    _, asked = read_from({}, ExtraFields("example.com/v1", "Widget", "../x", "a/../../b?c"))
-    assert asked[-1] == "/apis/example.com/v1/namespaces/..%2Fx/widgets/a%2F..%2F..%2Fb%3Fc"
+    _, requested = read_from({}, ExtraFields("example.com/v1", "Widget", "../x", "a/../../b?c"))
+    assert requested[-1] == "/apis/example.com/v1/namespaces/..%2Fx/widgets/a%2F..%2F..%2Fb%3Fc"
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_names_cannot_lead_elsewhere() -> None:
         W._replace(namespace=".."),
     ],
 )
-def test_what_no_server_can_have_is_not_asked_for(extra_fields: ExtraFields) -> None:
-    found, asked = read_from({}, extra_fields)
-    assert asked == []
+def test_what_no_server_can_have_is_not_requested(extra_fields: ExtraFields) -> None:
+    found, requested = read_from({}, extra_fields)
+    assert requested == []
     assert list(found.unread.values()) == [Unread(404)]
 
 

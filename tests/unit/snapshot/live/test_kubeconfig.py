@@ -145,12 +145,12 @@ def test_a_kubeconfig_of_another_shape_is_named_with_its_field(
     assert caught.value.message == f"{path}: {message}"
 
 
-def test_a_kubeconfig_that_is_asked_for_has_to_be_there(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_is_requested_has_to_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing: cannot read: no such file"):
         reached({"kubeconfig": str(tmp_path / "nothing")}, {})
 
 
-def test_a_context_without_its_cluster_is_told(tmp_path: Path) -> None:
+def test_a_context_without_its_cluster_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "config", contexts=[context("c", "gone")], **{"current-context": "c"})
     with pytest.raises(UsageError, match='the cluster of context "c" is not in the kubeconfig'):
         reached({"kubeconfig": str(path)}, {})

@@ -27,7 +27,7 @@ from kpreempt.snapshot.live.listing import (
 )
 from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.snapshot.load import load_snapshot
-from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
+from tests.fake_api import Answer, Answering, FakeApi, FakeCluster, ReceivedRequest, good, objects_by_kind, refused
 
 ROOT = Path(__file__).parents[4]
 DEMO = ROOT / "fixtures" / "demo" / "cluster.yaml"
@@ -43,17 +43,19 @@ def node(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}}
 
 
-def read(answering: Answering, *, needs: Needs = NOTHING_MORE, **options: Any) -> tuple[LiveSnapshot, list[Asked]]:
-    """What is read from a server that answers so, and what it was asked."""
+def read(
+    answering: Answering, *, needs: Needs = NOTHING_MORE, **options: Any
+) -> tuple[LiveSnapshot, list[ReceivedRequest]]:
+    """What is read from a server with these answers, and the requests that it got."""
     with FakeApi(answering) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
         try:
-            return read_cluster(api, taken_at=TAKEN_AT, needs=needs, **options), fake.asked
+            return read_cluster(api, taken_at=TAKEN_AT, needs=needs, **options), fake.requested
         finally:
             api.close()
 
 
-def told(reading: LiveSnapshot) -> list[str]:
+def reported(reading: LiveSnapshot) -> list[str]:
     return [f"{each.subject}: {each.field}: {each.message}" for each in reading.assumptions]
 
 
@@ -75,32 +77,32 @@ def test_the_version_of_the_server_and_the_time_of_reading_are_kept() -> None:
 
 def test_pages_follow_each_other_and_all_kinds_are_read_at_the_version_of_pods() -> None:
     pods = [pod(f"p{number}") for number in range(7)]
-    reading, asked = read(FakeCluster({"Pod": pods, "Node": [node("n")]}, page=3, version=42))
+    reading, requested = read(FakeCluster({"Pod": pods, "Node": [node("n")]}, page=3, version=42))
     assert [each.metadata.name for each in reading.cluster.pods] == [f"p{number}" for number in range(7)]
-    assert [each.query for each in asked if each.path == PODS] == [
+    assert [each.query for each in requested if each.path == PODS] == [
         {"limit": "500"},
         {"limit": "500", "continue": "42:3"},
         {"limit": "500", "continue": "42:6"},
     ]
-    others = [each.query for each in asked if each.path not in (PODS, "/version")]
+    others = [each.query for each in requested if each.path not in (PODS, "/version")]
     assert others == [{"limit": "500", "resourceVersion": "42", "resourceVersionMatch": "Exact"}] * (
         len(kinds_to_read()) - 1
     )
     assert reading.assumptions == []
 
 
-def test_every_kind_is_asked_for_once_where_it_is_served() -> None:
-    _, asked = read(FakeCluster({}))
+def test_every_kind_is_requested_once_if_it_is_served() -> None:
+    _, requested = read(FakeCluster({}))
     paths = [path_of(kind, api_versions_of(kind)[0]) for kind in kinds_to_read()]
-    assert Counter(each.path for each in asked) == Counter([*paths, "/version"])
+    assert Counter(each.path for each in requested) == Counter([*paths, "/version"])
 
 
 def expiring(times: int) -> Answering:
-    """A cluster that lets go of the list of pods ``times`` times when its second page is asked for."""
+    """A cluster that drops the list of pods ``times`` times when its second page is requested."""
     left = [times]
 
-    def special(asked: Asked) -> Answer | None:
-        if asked.path != PODS or "continue" not in asked.query or not left[0]:
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.path != PODS or "continue" not in requested.query or not left[0]:
             return None
         left[0] -= 1
         cluster.version += 1
@@ -112,10 +114,10 @@ def expiring(times: int) -> Answering:
     return cluster
 
 
-def test_a_list_that_expires_begins_anew_and_no_pod_is_lost_or_doubled() -> None:
+def test_a_list_that_expires_begins_again_and_no_pod_is_lost_or_doubled() -> None:
     reading, _ = read(expiring(2))
     assert [each.metadata.name for each in reading.cluster.pods] == ["p2", "p3", "p4", "p5"]
-    assert told(reading) == [
+    assert reported(reading) == [
         "cluster: resourceVersion: not all kinds were read at the same time: Pod at 102, the rest at 100; "
         "they may be inconsistent",
         "cluster: nodes: 1 pod is on a node that was not listed: gone",
@@ -130,37 +132,42 @@ def test_a_list_that_expires_again_and_again_is_given_up() -> None:
 
 @pytest.mark.parametrize("status", [400, 410, 500, 504])
 def test_a_kind_that_is_not_had_at_that_version_is_read_as_it_is_now(status: int) -> None:
-    def special(asked: Asked) -> Answer | None:
-        if asked.path != "/api/v1/nodes":
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.path != "/api/v1/nodes":
             return None
-        if "resourceVersion" in asked.query:
+        if "resourceVersion" in requested.query:
             return refused(status, "no such version")
         return good({"kind": "NodeList", "metadata": {"resourceVersion": "105"}, "items": [node("n")]})
 
     reading, _ = read(FakeCluster({"Pod": [pod("a")]}, special=special))
     assert [each.metadata.name for each in reading.cluster.nodes] == ["n"]
-    assert told(reading) == [
+    assert reported(reading) == [
         "cluster: resourceVersion: not all kinds were read at the same time: Node at 105, the rest at 100; "
         "they may be inconsistent"
     ]
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("Pod", "Node")])
-def test_a_kind_that_may_not_be_listed_is_told_apart_from_one_of_which_there_is_none(name: str) -> None:
+def test_a_kind_that_may_not_be_listed_is_distinguished_from_one_of_which_there_is_none(name: str) -> None:
     versions = api_versions_of(KINDS[name])
     answers = {
         **{path_of(KINDS[name], version): refused(403, "no") for version in versions},
         # What everybody may ask.
         **{f"/apis/{version}": good({"kind": "APIResourceList"}) for version in versions},
     }
-    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), needs=Needs(with_events=True))
+    reading, _ = read(
+        FakeCluster({}, special=lambda requested: answers.get(requested.path)), needs=Needs(with_events=True)
+    )
     assert reading.cluster.unread == {name: Unread(403, resource_of(KINDS[name]))}
-    assert told(reading) == []
+    assert reported(reading) == []
 
 
 def test_a_kind_that_is_refused_in_the_middle_of_its_list_is_not_read() -> None:
     budgets = [{"metadata": {"name": name, "namespace": "shop"}} for name in "abc"]
-    special = lambda asked: refused(403, "no") if "budgets" in asked.path and "continue" in asked.query else None  # noqa: E731
+
+    def special(request: ReceivedRequest) -> Answer | None:
+        return refused(403, "no") if "budgets" in request.path and "continue" in request.query else None
+
     reading, _ = read(FakeCluster({"PodDisruptionBudget": budgets}, page=1, special=special))
     assert reading.cluster.unread == {"PodDisruptionBudget": Unread(403, "poddisruptionbudgets.policy")}
 
@@ -169,22 +176,22 @@ def event(name: str, reason: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "shop"}, "reason": reason}
 
 
-def test_events_are_read_where_they_are_asked_for_by_their_reasons() -> None:
+def test_events_are_read_if_they_are_requested_by_their_reasons() -> None:
     events = [event("a", "Preempted"), event("b", "Pulled"), event("c", "FailedScheduling"), event("d", "Preempted")]
-    reading, asked = read(FakeCluster({"Event": events}, page=1), needs=Needs(with_events=True))
+    reading, requested = read(FakeCluster({"Event": events}, page=1), needs=Needs(with_events=True))
     assert [each.metadata.name for each in reading.cluster.events] == ["a", "c", "d"]
     assert reading.assumptions == []
-    asked_for = [each.query.get("fieldSelector") for each in asked if each.path == "/api/v1/events"]
-    assert set(asked_for) <= {"reason=Preempted", "reason=FailedScheduling", None}
+    requested = [each.query.get("fieldSelector") for each in requested if each.path == "/api/v1/events"]
+    assert set(requested) <= {"reason=Preempted", "reason=FailedScheduling", None}
     # Whichever of the two lists comes first.
     reading, _ = read(FakeCluster({"Event": events}), needs=Needs(with_events=True))
     assert [each.metadata.name for each in reading.cluster.events] == ["a", "c", "d"]
-    reading, asked = read(FakeCluster({"Event": events}))
+    reading, requested = read(FakeCluster({"Event": events}))
     assert reading.cluster.events == []
-    assert "/api/v1/events" not in [each.path for each in asked]
+    assert "/api/v1/events" not in [each.path for each in requested]
 
 
-def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others() -> None:
+def test_documents_are_kept_of_the_objects_that_are_requested_and_of_no_others() -> None:
     extra_fields = {
         "metadata": {"name": "api", "namespace": "shop"},
         "spec": {"template": {"spec": {"containers": []}}},
@@ -205,16 +212,16 @@ def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others()
         ("Deployment", "apps/v1", extra_fields["spec"]),
     ]
     assert reading.assumptions == []
-    reading, asked = read(cluster)
+    reading, requested = read(cluster)
     assert reading.documents == []
-    assert "/apis/batch/v1/cronjobs" not in [each.path for each in asked]
+    assert "/apis/batch/v1/cronjobs" not in [each.path for each in requested]
 
 
-def test_documents_of_a_list_that_begins_anew_are_kept_once() -> None:
+def test_documents_of_a_list_that_begins_again_are_kept_once() -> None:
     deployments = [{"metadata": {"name": name, "namespace": "shop"}, "spec": {"replicas": 1}} for name in "ab"]
 
-    def special(asked: Asked) -> Answer | None:
-        if "deployments" not in asked.path or "continue" not in asked.query or deployments[0]["spec"] == {}:
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if "deployments" not in requested.path or "continue" not in requested.query or deployments[0]["spec"] == {}:
             return None
         deployments[0]["spec"] = {}
         return refused(410, "too old")
@@ -229,8 +236,8 @@ def test_documents_of_a_list_that_begins_anew_are_kept_once() -> None:
 
 def test_of_a_kind_whose_group_is_not_served_there_is_none() -> None:
     gone = "/apis/node.k8s.io/v1/runtimeclasses"
-    reading, _ = read(FakeCluster({}, special=lambda asked: refused(404, "no") if asked.path == gone else None))
-    assert (reading.cluster.unread, told(reading)) == ({}, [])
+    reading, _ = read(FakeCluster({}, special=lambda requested: refused(404, "no") if requested.path == gone else None))
+    assert (reading.cluster.unread, reported(reading)) == ({}, [])
 
 
 def test_a_kind_that_its_group_may_have_in_another_version_is_not_read() -> None:
@@ -238,7 +245,7 @@ def test_a_kind_that_its_group_may_have_in_another_version_is_not_read() -> None
         "/apis/storage.k8s.io/v1/csistoragecapacities": refused(404, "no"),
         "/apis/storage.k8s.io": good({"kind": "APIGroup", "versions": [{"version": "v1beta1"}]}),
     }
-    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)))
+    reading, _ = read(FakeCluster({}, special=lambda requested: answers.get(requested.path)))
     assert reading.cluster.unread == {"CSIStorageCapacity": Unread(404, "csistoragecapacities.storage.k8s.io")}
 
 
@@ -250,7 +257,7 @@ def test_a_kind_that_its_group_may_have_in_another_version_is_not_read() -> None
     ],
 )
 def test_without_volcano_there_are_none_of_its_objects(status: int) -> None:
-    special = lambda asked: refused(status, "no") if "/scheduling.volcano.sh/v1beta1/" in asked.path else None  # noqa: E731
+    special = lambda requested: refused(status, "no") if "/scheduling.volcano.sh/v1beta1/" in requested.path else None  # noqa: E731
     reading, _ = read(FakeCluster({}, special=special))
     assert (reading.cluster.pod_groups, reading.cluster.queues, reading.assumptions) == ([], [], [])
 
@@ -263,7 +270,7 @@ def test_pod_groups_and_queues_are_read_where_volcano_is() -> None:
 
 
 def test_an_older_version_of_a_group_is_read_where_the_newest_is_not_served() -> None:
-    special = lambda asked: refused(404, "no") if "/resource.k8s.io/v1/" in asked.path else None  # noqa: E731
+    special = lambda requested: refused(404, "no") if "/resource.k8s.io/v1/" in requested.path else None  # noqa: E731
     reading, _ = read(FakeCluster({"DeviceClass": [{"metadata": {"name": "gpu"}}]}, special=special))
     assert [each.metadata.name for each in reading.cluster.device_classes] == ["gpu"]
     assert reading.assumptions == []
@@ -278,8 +285,8 @@ def test_an_older_version_of_a_group_is_read_where_the_newest_is_not_served() ->
     ],
 )
 def test_rules_that_taint_devices_are_read_in_the_version_that_is_served(version: str) -> None:
-    def special(asked: Asked) -> Answer | None:
-        is_rules = asked.path.endswith("/devicetaintrules") and f"/{version}/" not in asked.path
+    def special(requested: ReceivedRequest) -> Answer | None:
+        is_rules = requested.path.endswith("/devicetaintrules") and f"/{version}/" not in requested.path
         return refused(404, "no") if is_rules else None
 
     spec = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "broken", "effect": "NoSchedule"}}
@@ -292,14 +299,16 @@ def test_rules_that_taint_devices_are_read_in_the_version_that_is_served(version
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_without_pods_or_nodes_nothing_can_be_said(path: str, status: int) -> None:
     with pytest.raises(ClusterError) as caught:
-        read(FakeCluster({}, special=lambda asked: refused(status, "no") if asked.path == path else None))
+        read(FakeCluster({}, special=lambda requested: refused(status, "no") if requested.path == path else None))
     assert caught.value.status == status
     assert caught.value.source.endswith(path)
 
 
 def test_a_server_that_does_not_tell_its_version_is_an_assumption() -> None:
-    reading, _ = read(FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path == "/version" else None))
-    assert told(reading) == ["cluster: version: the server does not report its version"]
+    reading, _ = read(
+        FakeCluster({}, special=lambda requested: refused(403, "no") if requested.path == "/version" else None)
+    )
+    assert reported(reading) == ["cluster: version: the server does not report its version"]
 
 
 @pytest.mark.parametrize(
@@ -316,9 +325,9 @@ def test_a_server_that_does_not_tell_its_version_is_an_assumption() -> None:
         ),
     ],
 )
-def test_a_server_that_answers_rubbish_is_told(body: bytes, problem: str) -> None:
+def test_a_server_that_answers_rubbish_is_reported(body: bytes, problem: str) -> None:
     with pytest.raises(ClusterError) as caught:
-        read(FakeCluster({}, special=lambda asked: Answer(body=body) if asked.path == PODS else None))
+        read(FakeCluster({}, special=lambda requested: Answer(body=body) if requested.path == PODS else None))
     assert caught.value.problem == problem
 
 
@@ -364,10 +373,10 @@ def test_kueues_objects_are_read_in_the_version_that_the_server_has(served: str)
     queue = {"metadata": {"name": "vision", "uid": "u-1"}, "spec": {"cohort": "research"}}
     cluster = FakeCluster({})
 
-    def answer(asked: Asked) -> Answer:
-        if not asked.path.startswith(group):
-            return cluster(asked)
-        if asked.path != f"{group}/{served}/clusterqueues":
+    def answer(requested: ReceivedRequest) -> Answer:
+        if not requested.path.startswith(group):
+            return cluster(requested)
+        if requested.path != f"{group}/{served}/clusterqueues":
             return refused(404, "the server could not find the requested resource")
         metadata = {"resourceVersion": "100"}
         kind = "ClusterQueueList"
@@ -376,20 +385,20 @@ def test_kueues_objects_are_read_in_the_version_that_the_server_has(served: str)
     reading, _ = read(answer, needs=Needs(extra_fields=KUEUE_EXTRAS))
     (found,) = reading.cluster.documents["ClusterQueue.kueue.x-k8s.io"]
     assert (found["apiVersion"], found["spec"]) == (f"kueue.x-k8s.io/{served}", queue["spec"])
-    assert told(reading) == []
+    assert reported(reading) == []
 
 
 @pytest.mark.parametrize("served", ["v1beta2", "v1beta1"])
-def test_who_may_not_read_kueues_objects_is_told_in_either_version(served: str) -> None:
+def test_who_may_not_read_kueues_objects_is_reported_in_either_version(served: str) -> None:
     cluster = FakeCluster({})
 
-    def answer(asked: Asked) -> Answer:
-        if not asked.path.startswith("/apis/kueue.x-k8s.io"):
-            return cluster(asked)
-        if asked.path == f"/apis/kueue.x-k8s.io/{served}":
+    def answer(requested: ReceivedRequest) -> Answer:
+        if not requested.path.startswith("/apis/kueue.x-k8s.io"):
+            return cluster(requested)
+        if requested.path == f"/apis/kueue.x-k8s.io/{served}":
             return good({"kind": "APIResourceList", "resources": []})
-        is_version = asked.path.count("/") == 3
+        is_version = requested.path.count("/") == 3
         return refused(404, "not found") if is_version else refused(403, "forbidden")
 
     reading, _ = read(answer, needs=Needs(extra_fields=KUEUE_EXTRAS))
-    assert sum("ClusterQueue" in each for each in told(reading)) == 1
+    assert sum("ClusterQueue" in each for each in reported(reading)) == 1

@@ -16,7 +16,7 @@ from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.verdict import AssumptionKind
-from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, refused
+from tests.fake_api import Answer, Answering, FakeApi, FakeCluster, ReceivedRequest, good, refused
 
 GROUP = "scheduling.x-k8s.io"
 QUOTA = ObjectKind("ElasticQuota", GROUP, "v1alpha1")
@@ -26,7 +26,7 @@ PLUGINS = "their effect on plugins is unknown"
 
 def read(
     answering: Answering, *kinds: ObjectKind, skip_bad_objects: bool = False, **needs: Any
-) -> tuple[LiveSnapshot, list[Asked]]:
+) -> tuple[LiveSnapshot, list[ReceivedRequest]]:
     with FakeApi(answering) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
         try:
@@ -34,7 +34,7 @@ def read(
             extra_fields = Needs(extra_fields=ExtraFields(kinds, pod_annotations=True), **needs)
             return read_cluster(
                 api, taken_at=taken_at, skip_bad_objects=skip_bad_objects, needs=extra_fields
-            ), fake.asked
+            ), fake.requested
         finally:
             api.close()
 
@@ -43,13 +43,15 @@ def item(name: str, **parts: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "shop", "resourceVersion": "5"}, **parts}
 
 
-def lists(kind: str, path: str, api_version: str, *names: str, page: int = 2) -> Callable[[Asked], Answer | None]:
+def lists(
+    kind: str, path: str, api_version: str, *names: str, page: int = 2
+) -> Callable[[ReceivedRequest], Answer | None]:
     """A list of a custom kind in pages."""
 
-    def special(asked: Asked) -> Answer | None:
-        if asked.path != path:
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.path != path:
             return None
-        start = int(asked.query.get("continue", "0"))
+        start = int(requested.query.get("continue", "0"))
         metadata: dict[str, Any] = {"resourceVersion": "100"}
         if start + page < len(names):
             metadata["continue"] = str(start + page)
@@ -59,7 +61,7 @@ def lists(kind: str, path: str, api_version: str, *names: str, page: int = 2) ->
     return special
 
 
-def told(reading: LiveSnapshot) -> list[str]:
+def reported(reading: LiveSnapshot) -> list[str]:
     return [f"{each.kind}: {each.subject}: {each.field}: {each.message}" for each in reading.assumptions]
 
 
@@ -69,24 +71,24 @@ def names(reading: LiveSnapshot, key: str) -> list[str]:
 
 def test_a_custom_kind_is_listed_in_pages_at_the_version_of_all_else() -> None:
     special = lists("ElasticQuota", QUOTAS, f"{GROUP}/v1alpha1", "a", "b", "c")
-    reading, asked = read(FakeCluster({}, special=special), QUOTA)
+    reading, requested = read(FakeCluster({}, special=special), QUOTA)
     assert names(reading, QUOTA.key) == ["a", "b", "c"]
     assert reading.cluster.documents[QUOTA.key][0] == {
         "apiVersion": f"{GROUP}/v1alpha1",
         "kind": "ElasticQuota",
         **item("a"),
     }
-    assert [each.query for each in asked if each.path == QUOTAS] == [
+    assert [each.query for each in requested if each.path == QUOTAS] == [
         {"limit": "500", "resourceVersion": "100", "resourceVersionMatch": "Exact"},
         {"limit": "500", "continue": "2"},
     ]
     assert reading.assumptions == []
 
 
-def test_what_is_not_wanted_is_not_asked_for() -> None:
-    reading, asked = read(FakeCluster({}))
+def test_what_is_not_wanted_is_not_requested() -> None:
+    reading, requested = read(FakeCluster({}))
     assert reading.cluster.documents == {}
-    assert not [each for each in asked if "x-k8s" in each.path]
+    assert not [each for each in requested if "x-k8s" in each.path]
 
 
 @pytest.mark.parametrize(
@@ -98,25 +100,25 @@ def test_what_is_not_wanted_is_not_asked_for() -> None:
 )
 def test_of_a_kind_that_is_not_installed_there_are_none(status: int) -> None:
     reading, _ = read(
-        FakeCluster({}, special=lambda asked: refused(status, "no") if asked.path == QUOTAS else None), QUOTA
+        FakeCluster({}, special=lambda requested: refused(status, "no") if requested.path == QUOTAS else None), QUOTA
     )
     assert (reading.cluster.documents, reading.assumptions) == ({QUOTA.key: []}, [])
 
 
 def test_a_custom_kind_that_may_not_be_listed_is_an_assumption() -> None:
     answers = {QUOTAS: refused(403, "no"), f"/apis/{GROUP}/v1alpha1": good({"kind": "APIResourceList"})}
-    reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), QUOTA)
+    reading, _ = read(FakeCluster({}, special=lambda requested: answers.get(requested.path)), QUOTA)
     missing = f"missing permission: list {QUOTA.resource}.{GROUP}"
-    assert told(reading) == [f"Unreadable: {QUOTA.key}: list: cannot be listed (403): {PLUGINS}; {missing}"]
+    assert reported(reading) == [f"Unreadable: {QUOTA.key}: list: cannot be listed (403): {PLUGINS}; {missing}"]
 
 
 def test_a_custom_kind_without_a_version_is_an_assumption() -> None:
-    reading, asked = read(FakeCluster({}), ObjectKind("ElasticQuota", GROUP))
-    assert told(reading) == [
+    reading, requested = read(FakeCluster({}), ObjectKind("ElasticQuota", GROUP))
+    assert reported(reading) == [
         f"Unreadable: {QUOTA.key}: list: the plugin that reads them states no version, so they are not listed: "
         f"{PLUGINS}"
     ]
-    assert not [each for each in asked if GROUP in each.path]
+    assert not [each for each in requested if GROUP in each.path]
 
 
 def test_two_kinds_of_one_name_do_not_push_each_other_out() -> None:
@@ -126,48 +128,48 @@ def test_two_kinds_of_one_name_do_not_push_each_other_out() -> None:
     volcanos = [item("v1", spec={}), item("v2", spec={})]
     cluster = FakeCluster({"PodGroup": volcanos}, special=special, page=1)
     kinds = (ObjectKind("PodGroup", GROUP, "v1alpha1"), ObjectKind("PodGroup", "scheduling.volcano.sh"))
-    reading, asked = read(cluster, *kinds)
+    reading, requested = read(cluster, *kinds)
     assert names(reading, kinds[0].key) == ["a", "b", "c"]
     assert names(reading, kinds[1].key) == ["v1", "v2"]
     assert [each.metadata.name for each in reading.cluster.pod_groups] == ["v1", "v2"]
     assert reading.assumptions == []
-    assert sum(each.path.endswith("/podgroups") for each in asked) == 4
+    assert sum(each.path.endswith("/podgroups") for each in requested) == 4
 
 
-def test_a_list_that_begins_anew_is_kept_once() -> None:
+def test_a_list_that_begins_again_is_kept_once() -> None:
     served = lists("ElasticQuota", QUOTAS, f"{GROUP}/v1alpha1", "a", "b", "c")
     left = [1]
 
-    def special(asked: Asked) -> Answer | None:
-        if asked.path == QUOTAS and "continue" in asked.query and left[0]:
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.path == QUOTAS and "continue" in requested.query and left[0]:
             left[0] = 0
             return refused(410, "too old")
-        return served(asked)
+        return served(requested)
 
     reading, _ = read(FakeCluster({}, special=special), QUOTA)
     assert names(reading, QUOTA.key) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("compare_kinds", [(), ("CronJob",)])
-def test_cron_jobs_are_read_once_whoever_wants_them(compare_kinds: tuple[str, ...]) -> None:
+def test_cron_jobs_are_read_once_for_all_readers(compare_kinds: tuple[str, ...]) -> None:
     extra_fields = ObjectKind("CronJob", "batch")
     cluster = FakeCluster({"CronJob": [item("sum", spec={"schedule": "@daily"})]})
-    reading, asked = read(
+    reading, requested = read(
         cluster, extra_fields, compare_kinds=compare_kinds, keep_document=lambda kind, _: kind == "CronJob"
     )
     assert names(reading, extra_fields.key) == ["sum"]
     assert len(reading.documents) == 1
-    assert sum(each.path == "/apis/batch/v1/cronjobs" for each in asked) == 1
+    assert sum(each.path == "/apis/batch/v1/cronjobs" for each in requested) == 1
 
 
 def test_kinds_that_are_read_anyway_are_read_once_and_kept_whole() -> None:
     extra_fields = ObjectKind("PriorityClass", "scheduling.k8s.io")
     high = {"metadata": {"name": "high", "annotations": {"note": "x"}}, "value": 10}
-    reading, asked = read(FakeCluster({"PriorityClass": [high]}), extra_fields)
+    reading, requested = read(FakeCluster({"PriorityClass": [high]}), extra_fields)
     assert reading.cluster.documents[extra_fields.key] == [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **high}
     ]
-    assert sum(each.path.endswith("/priorityclasses") for each in asked) == 1
+    assert sum(each.path.endswith("/priorityclasses") for each in requested) == 1
 
 
 def test_pods_have_all_their_annotations() -> None:
@@ -178,10 +180,10 @@ def test_pods_have_all_their_annotations() -> None:
 
 
 def test_a_bad_custom_object_is_set_aside_like_any_other() -> None:
-    def special(asked: Asked) -> Answer | None:
+    def special(requested: ReceivedRequest) -> Answer | None:
         bad = {"metadata": {"name": "bad", "namespace": "shop", "annotations": {"a": 1}}}
         listed = {"kind": "ElasticQuotaList", "metadata": {"resourceVersion": "100"}, "items": [bad, item("good")]}
-        return good(listed) if asked.path == QUOTAS else None
+        return good(listed) if requested.path == QUOTAS else None
 
     reading, _ = read(FakeCluster({}, special=special), QUOTA, skip_bad_objects=True)
     assert names(reading, QUOTA.key) == ["good"]

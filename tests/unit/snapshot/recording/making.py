@@ -1,4 +1,4 @@
-"""Recordings made without a network: a cluster that changes, and a recorder that is told of it."""
+"""Recordings made without a network: a cluster that changes, and a recorder that watches it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Making:
 
         return [self.objects[key] for key in sorted(self.objects, key=place)]
 
-    def change(self, what: str, kind: str, document: Document, *, told: bool = True, seconds: float = 0.1) -> int:
+    def change(self, what: str, kind: str, document: Document, *, reported: bool = True, seconds: float = 0.1) -> int:
         """Change an object some time later, and tell the recorder unless it misses that."""
         self.now += timedelta(seconds=seconds)
         self.version += 1
@@ -116,14 +116,14 @@ class Making:
         if what == "DELETED":
             del self.objects[kind, whole["metadata"].get("namespace", ""), whole["metadata"]["name"]]
         self.at[self.version] = self.now, self.list()
-        if told:
+        if reported:
             news = Watched(ChangeType(what), json.dumps(whole).encode(), whole["apiVersion"])
             self.recorder.take(WatchReport(self.now, Stream(RECORDED[kind]), news))
             self.recorder.tick(self.now)
         return self.version
 
     def relist(self, kind: str) -> None:
-        """Have the recorder list a kind anew."""
+        """Have the recorder list a kind again."""
         items = [msgspec.Raw(json.dumps(each).encode()) for each in self.list() if each["kind"] == kind]
         listed = Listed(self.version, items, api_version_of(RECORDED[kind]))
         self.recorder.take(WatchReport(self.now, Stream(RECORDED[kind]), listed))

@@ -194,7 +194,7 @@ def test_places_that_are_known_are_those_of_the_cache(data: st.DataObject) -> No
                 bound.remove(key)
                 cache.remove(key)
                 orders.delete(key)
-    # Those that are assumed still are not told yet: as they go, the rest stands.
+    # Pods that are still assumed are not known yet: when they end, the order of the rest stays the same.
     for key in assumed:
         orders.change(on_node(key))
         cache.update(key)

@@ -102,7 +102,7 @@ class Life:
         self.tell("MODIFIED", name, a_pod(name, uid=self.uid(name), conditions=[condition]))
 
     def update(self, name: str) -> None:
-        """Somebody else changes a pod, which waits, is assumed or is bound."""
+        """Another client changes a pod, which waits, is assumed or is bound."""
         document = self.documents[name]
         self.count += 1
         if self.is_bound(name):
@@ -137,9 +137,9 @@ class Life:
             "finish": (self.finish, self.those(self.is_bound)),
             "delete": (self.delete, sorted(self.documents)),
         }
-        what = data.draw(st.sampled_from([name for name, (_, whom) in doing.items() if whom]))
-        act, whom = doing[what]
-        act(data.draw(st.sampled_from(whom)))
+        what = data.draw(st.sampled_from([name for name, (_, preemptor) in doing.items() if preemptor]))
+        act, preemptor = doing[what]
+        act(data.draw(st.sampled_from(preemptor)))
 
 
 @settings(deadline=None, max_examples=150)

@@ -53,7 +53,7 @@ def test_base_and_changes_up_to_any_moment_are_a_list_at_that_moment(data: st.Da
             what = data.draw(st.sampled_from(["MODIFIED", "DELETED"])) if is_there else "ADDED"
             document = a_node(name, str(step)) if kind == "Node" else a_pod(name, uid=f"{name}-{step}")
             misses = data.draw(st.integers(0, 9)) == 0
-            making.change(what, kind, document, told=not misses, seconds=data.draw(st.sampled_from([0.1, 1.5])))
+            making.change(what, kind, document, reported=not misses, seconds=data.draw(st.sampled_from([0.1, 1.5])))
             if misses:
                 making.relist(kind)
             if data.draw(st.integers(0, 9)) == 0:
@@ -214,7 +214,7 @@ def test_only_one_process_records_into_a_folder(tmp_path: Path) -> None:
     Segments(making.folder, Limits()).close()
 
 
-def test_a_time_in_which_nobody_recorded_is_told(tmp_path: Path) -> None:
+def test_a_time_in_which_no_one_recorded_is_reported(tmp_path: Path) -> None:
     making = Making(tmp_path / "rec")
     making.change("ADDED", "Pod", a_pod("a"), seconds=1)
     making.end()
@@ -230,9 +230,9 @@ def test_a_time_in_which_nobody_recorded_is_told(tmp_path: Path) -> None:
 def test_what_a_watch_has_missed_is_not_certain(tmp_path: Path) -> None:
     making = Making(tmp_path / "rec")
     making.change("ADDED", "Pod", a_pod("a"), seconds=1)
-    making.change("ADDED", "Pod", a_pod("b"), told=False, seconds=1)
+    making.change("ADDED", "Pod", a_pod("b"), reported=False, seconds=1)
     making.change("ADDED", "Node", a_node("n1"), seconds=1)
-    making.change("DELETED", "Pod", a_pod("b"), told=False, seconds=1)
+    making.change("DELETED", "Pod", a_pod("b"), reported=False, seconds=1)
     making.relist("Pod")
     making.end()
     during = read(making, START + timedelta(seconds=3.5))

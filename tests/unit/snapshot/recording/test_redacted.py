@@ -30,7 +30,7 @@ from tests.unit.snapshot.recording.making import Document, Making
 
 LIMITS = Limits(base_every=timedelta(seconds=60))
 KINDS = ["Pod", "Pod", "Pod", "Node", "PodDisruptionBudget", "Deployment", "HorizontalPodAutoscaler", "Event"]
-# In every text that is somebody's own.
+# In every private text.
 MARK = "hush"
 
 
