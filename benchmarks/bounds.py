@@ -103,7 +103,7 @@ def main() -> None:
             # Other load may change while the row is measured.
             after = _slowness(place) if is_scaled else 1.0
             cells.append(_cells(row, figures, (before + after) / 2))
-    headers = ["row", "case", "bound", "here", "genuine", "ours", "ratio", "holds", ""]
+    headers = ["row", "case", "bound", "here", "real", "ours", "ratio", "holds", ""]
     print(tabulate(cells, headers=headers, disable_numparse=True))
     if options.write:
         table = tabulate(cells, headers=headers, disable_numparse=True, tablefmt="github")

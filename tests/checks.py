@@ -270,10 +270,13 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.MIN_READY, "Deployment shop/api", amount=3, detail="0 of 3 ready", **at_api),
         finding(RuleId.APPLY_REJECTED, "Deployment shop/api", amount=1, detail="spec.selector: immutable", **at_api),
         finding(RuleId.REMOVED_API, "PodDisruptionBudget shop/api", amount=1, detail="policy/v1beta1"),
-        finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
+        finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruptions"),
         finding(RuleId.PDB_SELECTOR, "PodDisruptionBudget shop/api", amount=1, detail="it selects no pod: app=apo"),
         finding(
-            RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"
+            RuleId.PDB_BLOCKS_AT_HPA_MINIMUM,
+            "PodDisruptionBudget shop/api",
+            amount=1,
+            detail="it allows no disruptions",
         ),
         finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", amount=1, detail="allowed 0 disruptions, now 2"),
         finding(RuleId.PRIORITY_LOWERED, "Deployment shop/api", amount=1, detail="had priority 100, now 0", **at_api),
@@ -282,7 +285,7 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.QUOTA_LOOSENED, "ResourceQuota shop/q", amount=1, detail="limited pods to 5, now 10"),
         finding(RuleId.NAMESPACE_RELABELED, "Namespace shop", amount=1, detail="had team=a, now no team"),
         finding(RuleId.OWNER_REMOVED, "Pod shop/api-1", amount=1, detail="had the controller ReplicaSet shop/api"),
-        finding(RuleId.DRAIN_INCOMPLETE, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
+        finding(RuleId.DRAIN_INCOMPLETE, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruptions"),
         finding(RuleId.AUTOSCALED_REPLICAS, "Deployment shop/api", amount=1, detail="the apply deletes 2 pods"),
         finding(
             RuleId.DUPLICATE_OBJECTS, "Deployment shop/api", amount=1, detail="a.yaml:1 is applied before b.yaml:1"

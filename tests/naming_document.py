@@ -103,7 +103,7 @@ _MEANINGS = {
         "typical": "the median of all pods' requests",
     },
     "FindingId": {
-        "allows-none-now": "it allows no disruption in the current state",
+        "allows-none-now": "it allows no disruptions in the current state",
         "invalid-selector": "the selector cannot be parsed",
         "no-budget": "the workload has several replicas and no budget",
         "no-status": "the disruption controller has not written a status",

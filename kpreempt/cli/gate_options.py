@@ -152,9 +152,10 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
     """Simulate a rollout and exit 1 if it breaks a rule.
 
     Compares the manifests with the cluster to find what is new, changed, scaled or deleted. Then simulates the
-    controllers and the scheduler, including victims and their replacements, until nothing more happens. Finally, checks
-    the rules, which options or kpreempt.toml set. Anything that cannot be evaluated fails the check, unless it is
-    waived. On a terminal, the output fits one screen; -v prints the full report, which files and pipes always get.
+    controllers and the scheduler, including victims and their replacements, until nothing more happens. Finally,
+    checks the rules set by options or kpreempt.toml. Anything that cannot be evaluated fails the check, unless it is
+    waived. On a terminal, the output fits on one screen; -v prints the full report. Output to a file or pipe is always
+    the full report.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated, 2 usage error, 3 input cannot be read.
     """
@@ -198,7 +199,7 @@ class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", 
     after another. Evictions respect PodDisruptionBudgets as in the API server, and rejected evictions are retried every
     5 seconds. Controllers create replacement pods, which land, preempt or stay pending. The simulation ends when the
     nodes are empty or nothing more can happen. For each blocked eviction, kpreempt suggests the smallest change it
-    found that unblocks it. Rules work as in check: options or kpreempt.toml set them. The default output fits one
+    found that unblocks it. Rules work as in check: options or kpreempt.toml set them. The default output fits on one
     screen; -v prints everything.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated (drain-incomplete if a node does not drain), 2 usage error,

@@ -611,9 +611,9 @@ class PendingRequest(Pending, AnswerRequest):
     """List pending pods and what would happen to each.
 
     Covers all namespaces unless -n is given, because they share one queue. Pods are listed in the order in which the
-    scheduler would try them, and each is evaluated on its own, as if it were next. The default output fits one screen;
-    -v prints every pod in full. -o wide also lists the nodes by reason, and the smallest change that would make an
-    unschedulable pod fit.
+    scheduler would try them, and each is evaluated on its own, as if it were next. The default output fits on one
+    screen; -v prints every pod in full. -o wide also lists the nodes by reason, and the smallest change that would
+    make an unschedulable pod fit.
 
     With --algorithm kueue-0.19, lists the Workloads waiting for quota in the order in which Kueue considers them. Each
     is evaluated with all the others in the queue.
@@ -634,7 +634,7 @@ class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces",
     """Show the scheduling queue and what moves each pod.
 
     Shows which pod is tried next, in which queue the others wait, and which events would move them. The default output
-    fits one screen; -v prints every pod with the events that would move it and, with --events, the queue after each
+    fits on one screen; -v prints every pod with the events that would move it and, with --events, the queue after each
     event.
 
     With --events, and without --snapshot or an option that selects a live cluster, the cluster starts empty. An event
@@ -696,7 +696,7 @@ class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
 
     For each running pod, shows the pending pods that would preempt it, and the lowest priority at which a new pod
     would. kpreempt simulates each pending pod, and new pods of three sizes (typical, same as the running pod, and that
-    plus the node's free capacity), at every relevant priority. The default output fits one screen; -v prints every
+    plus the node's free capacity), at every relevant priority. The default output fits on one screen; -v prints every
     threat, the PodDisruptionBudgets and the full eviction order.
 
     With --algorithm kueue-0.19, covers Workloads that hold quota: which waiting Workloads would preempt them, by which
@@ -717,8 +717,8 @@ class BudgetsRequest(Budgets, AnswerRequest):
     the preemptor. Covers all namespaces unless -n is given; with -l, only budgets that protect matching pods. The
     scheduler prefers victims whose budgets allow the eviction but violates budgets if nothing else helps. Every pending
     pod is therefore simulated. For each budget that allows no disruptions, kpreempt also computes the lowest priority
-    at which a new pod would violate it. The default output fits one screen; -v prints each finding with its fix, these
-    priorities, and every budget.
+    at which a new pod would violate it. The default output fits on one screen; -v prints each finding with its fix,
+    these priorities, and every budget.
     """
 
     answer = "BudgetAudit"
@@ -913,9 +913,9 @@ class McpRequest(ClusterRequest):
     """Run an MCP server for AI assistants.
 
     Serves the Model Context Protocol on stdin and stdout and lets AI assistants query the cluster, read-only. The tools
-    are explain, pending, budgets, at_risk, check, drain, compare and cluster. They return the documents of -o json,
-    truncated to the size that the caller requests. Clients can access only the cluster that these options select, and
-    no other files, addresses or programs. A snapshot is read once; a live cluster is read for each call.
+    are explain, pending, budgets, at_risk, check, drain, compare and cluster. They return the same documents as -o
+    json, truncated to the size that the caller requests. Clients can access only the cluster that these options
+    select, and no other files, addresses or programs. A snapshot is read once; a live cluster is read for each call.
 
     Requires pip install 'kpreempt[mcp]'.
     """
@@ -976,8 +976,8 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
 
     Shows where each scheduler places a pod, which pods it evicts, and at which step the schedulers differ. Compares a
     pod from the cluster (NAME), the pods in a manifest (-f) or in scenarios (--batch), or by default every pending pod.
-    Each is evaluated on its own, as if it were next. The default output fits one screen; -v prints every pod and every
-    differing step.
+    Each is evaluated on its own, as if it were next. The default output fits on one screen; -v prints every pod and
+    every differing step.
 
     Two results match if the outcome, node and victims are the same. A scheduler can have its own configuration and
     feature gates, so you can compare it with itself: kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. auto is the
@@ -1060,7 +1060,8 @@ class CompletionRequest(Request):
     The script completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash)
     to ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: run kpreempt completion
     fish > ~/.config/fish/completions/kpreempt.fish. kubectl kpreempt uses kubectl_complete-kpreempt, which is installed
-    with kpreempt. With the single-file build, save the script for kubectl under that name in the same directory.
+    with kpreempt. With the single-file build, save the script for kubectl under that name in the same directory as
+    kpreempt.
     """
 
     shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell (or kubectl) that the script is for.")]
@@ -1097,8 +1098,8 @@ class RecordRequest(Request):
     """Record a live cluster until interrupted.
 
     Records everything the schedulers read, and every change to it. Every command accepts the recording as --snapshot;
-    --at selects a time, or the state just before a pod was scheduled. The recording contains no more of an object than
-    kpreempt snapshot writes. kpreempt sends only list and watch requests.
+    --at selects a time, or the state just before a pod was scheduled. For each object, the recording contains only the
+    fields that kpreempt snapshot writes. kpreempt sends only list and watch requests.
     """
 
     to: Annotated[_Text, _TO._replace(panel=RECORDING)] = None
@@ -1186,10 +1187,10 @@ class VerifyRequest(
     """Compare real decisions with predictions.
 
     Compares every real scheduling decision with kpreempt's prediction from the state just before it: pods that were
-    bound, pods that were nominated after evicting victims, and pods that were unschedulable, with the message. The
-    decisions come from a recording, or from a live cluster that is recorded for a while. A decision that matches a
-    slightly earlier state is reported as a race, along with what changed in between, and does not count toward the
-    score.
+    bound, pods that were nominated after evicting victims, and pods that were unschedulable, including the scheduler's
+    message. The decisions come from a recording, or from a live cluster that is recorded for a while. A decision that
+    matches a slightly earlier state is reported as a race, along with what changed in between, and does not count
+    toward the score.
     """
 
     answer = "Verification"

@@ -185,7 +185,7 @@ class CommandRun:
         """Write the files, then standard output, the only one in color. Return ``False`` if its reader is gone.
 
         Ages in the answer count to ``at``, if it is known. ``occupancy`` is for formats that draw nodes, ``height`` for
-        answers that fit one screen.
+        answers that fit on one screen.
         """
         is_clock = self.request.now is None and at is not None and at >= self._began
         options = RenderOptions(width=terminal_width(), height=height, now=at, is_clock=is_clock, occupancy=occupancy)

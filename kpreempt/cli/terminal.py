@@ -22,7 +22,7 @@ EXIT_BUG = 4
 EXIT_UNCERTAIN = 13
 EXIT_INTERRUPTED = 130
 
-# The height of an answer that fits one screen, unless the terminal's height is known.
+# The height of an answer that fits on one screen, unless the terminal's height is known.
 SCREEN_HEIGHT = 24
 
 _SECONDS_OF_PATIENCE = 0.5

@@ -111,7 +111,7 @@ class Rule(NamedTuple):
     - ``is_pooled``: whether the limit applies to the sum over all subjects instead of each subject
     - ``about_input``: whether the rule is about the input, not effects of the change; ``--base`` suppresses nothing
     - ``is_damage``: whether the rule is about what the change itself removes or weakens, compared with the cluster
-      before it; neither ``--base`` nor an annotation of the change suppresses a finding
+      before it; neither ``--base`` nor an annotation in the change suppresses a finding
     - ``weakens``: whether the rule is about protection that the change removes; headlines name these findings first
     - ``waived_by_delete``: kinds; a ``--delete`` that names an object of such a kind waives the rule for that object
     - ``gitlab``: GitLab's severity; ``blocker`` if a violation breaks a running service
@@ -364,11 +364,11 @@ class RuleId(StrEnum):
     )
     REQUIRE_SCHEDULABLE = Rule(
         "require-schedulable",
-        promise="every pod of the change is scheduled",
-        meaning="Pods of the change that are still pending at the end.",
+        promise="every pod in the change is scheduled",
+        meaning="Pods in the change that are still pending at the end.",
         advice="Request less, relax the pod's node constraints, or add nodes.",
         sentence=_unschedulable,
-        option="Every pod of the change must be scheduled.",
+        option="Every pod in the change must be scheduled.",
         takes=OptionType.SWITCH,
         commands=("check",),
         concept="concepts/scheduling-eviction/kube-scheduler/",
@@ -396,11 +396,11 @@ class RuleId(StrEnum):
     MAX_PENDING = Rule(
         "max-pending",
         promise="evicted pods reschedule",
-        meaning="Replacements of running pods that are still pending at the end.",
+        meaning="Replacement pods that are still pending at the end.",
         advice="Add capacity for the replacements, or request less in the change.",
         sentence="{subject:the cluster}: {amount:replacement} of running pods {plural:stays|stay} pending (limit"
         " {limit}){pods}{detail:; }",
-        option="Maximum number of replacements of running pods that are pending at the end.",
+        option="Maximum number of replacement pods still pending at the end.",
         is_everyday=True,
         is_pooled=True,
         example=Example(
@@ -455,7 +455,7 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/architecture/garbage-collection/",
         example=Example(
-            "`Deployment batch/report` and `Pod batch/notebook` run in the namespace, and no `--delete` names them.",
+            "`Deployment batch/report` and `Pod batch/notebook` run in the namespace, and no `--delete` lists them.",
             "kpreempt check --snapshot cluster.yaml --delete namespace/batch\n",
             "kpreempt check --snapshot cluster.yaml --delete namespace/batch \\\n"
             "  --delete deployment/batch/report --delete service/batch/report --delete pod/batch/notebook\n",
@@ -464,8 +464,8 @@ class RuleId(StrEnum):
     NAMESPACE_DELETION = _about_change(
         "namespace-deletion",
         promise="no namespace is deleted",
-        meaning="Namespaces that the change deletes and that are not listed with `--delete`. This also deletes"
-        " objects of the namespace that are not in the manifests.",
+        meaning="Namespaces that the change deletes and that are not listed with `--delete`. Deleting a namespace"
+        " also deletes its objects that are not in the manifests.",
         advice="Keep the namespace in the manifests, or allow the deletion with --delete namespace/NAME and list the"
         " objects that are deleted with it.",
         sentence="{subject} is deleted{detail: }",
@@ -538,8 +538,8 @@ class RuleId(StrEnum):
         "quota-rejections",
         promise="the change fits in its quotas",
         meaning="Pods that a ResourceQuota rejects, permanently or until another pod is deleted. Also quotas for"
-        " other objects or storage that the change exceeds, and ResourceQuotas and LimitRanges of the change that"
-        " running pods already exceed, so new pods are rejected.",
+        " other objects or storage, if the change exceeds them, and ResourceQuotas and LimitRanges in the change, if"
+        " running pods already exceed them and new pods would be rejected.",
         advice="Raise the quota, request less, or let the rollout delete old pods first (maxSurge: 0).",
         sentence=_quota_rejection,
         option="Maximum number of pods a ResourceQuota may reject.",
@@ -594,7 +594,7 @@ class RuleId(StrEnum):
     APPLY_REJECTED = Rule(
         "apply-rejected",
         promise="the API server accepts the change",
-        meaning="Objects of the change that the API server rejects because they modify an immutable field (such as a"
+        meaning="Objects in the change that the API server rejects because they modify an immutable field (such as a"
         " selector), have an unknown field or resource name, or are in a namespace that does not exist.",
         advice="Keep the field unchanged, rename the object, or delete the object first (this deletes its pods, too)."
         " Create"
@@ -615,7 +615,7 @@ class RuleId(StrEnum):
     REMOVED_API = Rule(
         "removed-api",
         promise="the next version serves all APIs",
-        meaning="Objects of the change whose API version is not served by the cluster's version or the next minor"
+        meaning="Objects in the change whose API version is not served by the cluster's version or the next minor"
         " version.",
         advice="Migrate the object to the replacement API version, for example with kubectl convert.",
         sentence="{subject} uses a removed API version{detail}",
@@ -636,11 +636,12 @@ class RuleId(StrEnum):
         "pdb-blocks-drain",
         promise="nodes can be drained",
         meaning="PodDisruptionBudgets that never allow a disruption after the change, or that share a pod with"
-        " another PodDisruptionBudget, so no node with one of their pods can be drained. Covers the budgets of the"
+        " another PodDisruptionBudget, so no node with one of their pods can be drained. Covers the budgets in the"
         " change, and other budgets that did not block drains before the change.",
         advice="Let the PDB allow one disruption (maxUnavailable: 1), run one more pod, or keep one PDB per pod.",
         sentence="{subject} blocks all drains{detail}",
-        option="Every PDB of the change, and of the pods that it affects, must be able to allow a disruption.",
+        option="Every PDB in the change, and every PDB for a pod that the change affects, must be able to allow a"
+        " disruption.",
         gitlab="major",
         concept="tasks/run-application/configure-pdb/",
         example=Example(
@@ -652,11 +653,11 @@ class RuleId(StrEnum):
     PDB_SELECTOR = _about_change(
         "pdb-selector",
         promise="PDBs select their pods",
-        meaning="PodDisruptionBudgets of the change whose selector matches no pod, for example because of a typo, or"
+        meaning="PodDisruptionBudgets in the change whose selector matches no pod, for example because of a typo, or"
         " is empty and matches every pod of the namespace.",
         advice="Select the pods by the labels in the spec.selector of their workload.",
         sentence="{subject} selects the wrong pods{detail}",
-        option="Every PDB of the change must select pods, and must not select the whole namespace with an empty"
+        option="Every PDB in the change must select pods, and must not select the whole namespace with an empty"
         " selector.",
         gitlab="major",
         concept="tasks/run-application/configure-pdb/",
@@ -705,8 +706,8 @@ class RuleId(StrEnum):
     PRIORITY_LOWERED = _about_change(
         "priority-lowered",
         promise="pods keep their priority",
-        meaning="Workloads, pods and PriorityClasses that get a lower priority, so other pods may preempt their pods,"
-        " or the preemptionPolicy Never, so their pods no longer preempt.",
+        meaning="Workloads, pods and PriorityClasses that get a lower priority (other pods may then preempt their"
+        " pods) or the preemptionPolicy Never (their pods no longer preempt).",
         advice="Keep the PriorityClass, or use one with the same priority. If the change is intended, waive the rule"
         " for this object.",
         sentence=_IN_FULL,
@@ -790,7 +791,7 @@ class RuleId(StrEnum):
         " Without a controller, they are not replaced, and PDBs count them differently.",
         advice="Remove the object from the change, and change its controller's manifest instead.",
         sentence=_IN_FULL,
-        option="No manifest may omit the controller of its object.",
+        option="No manifest may omit the controller's owner reference if the object in the cluster has one.",
         weakens=True,
         gitlab="major",
         concept="concepts/overview/working-with-objects/owners-dependents/",
@@ -828,7 +829,7 @@ class RuleId(StrEnum):
     AUTOSCALED_REPLICAS = Rule(
         "autoscaled-replicas",
         promise="replicas set by autoscalers are kept",
-        meaning="Workloads of the change whose manifests reset the `replicas` that a HorizontalPodAutoscaler has set."
+        meaning="Workloads in the change whose manifests reset the `replicas` that a HorizontalPodAutoscaler has set."
         " Pods are deleted or created until the autoscaler sets the number again.",
         advice="Remove replicas from the manifest, and from the last applied configuration (kubectl apply"
         " edit-last-applied).",
@@ -850,7 +851,7 @@ class RuleId(StrEnum):
     DUPLICATE_OBJECTS = _about_change(
         "duplicate-objects",
         promise="no object is defined twice",
-        meaning="Objects that several documents of the change define differently. The documents are applied in order."
+        meaning="Objects that several documents in the change define differently. The documents are applied in order."
         " Only the last one is simulated; intermediate effects of the earlier documents are not.",
         advice="Remove the earlier documents.",
         sentence="{subject} is in the change more than once{detail}",
@@ -866,7 +867,7 @@ class RuleId(StrEnum):
     AUTOSCALED_MAXIMUM = Rule(
         "autoscaled-maximum",
         promise="autoscaled workloads fit at their maximum",
-        meaning="Workloads of the change that do not fit, or that evict pods, at the `maxReplicas` of a"
+        meaning="Workloads in the change that do not fit, or that evict pods, at the `maxReplicas` of a"
         " HorizontalPodAutoscaler that the change creates or modifies.",
         advice="Lower maxReplicas, request less, or add nodes.",
         sentence="{subject} does not fit at the maxReplicas of {message}",
@@ -932,7 +933,7 @@ class RuleId(StrEnum):
         " PodDisruptionBudgets. This is an error unless the pods fit on a node that is ready and not cordoned.",
         advice="Remove nodeName. To select the node, use a node selector or node affinity.",
         sentence="{subject} bypasses the scheduler{detail}",
-        option="No pod of the change may set nodeName.",
+        option="No pod in the change may set nodeName.",
         severity=RuleSeverity.WARN,
         concept="concepts/scheduling-eviction/assign-pod-node/#nodename",
         example=Example(
@@ -963,8 +964,8 @@ class RuleId(StrEnum):
         promise="no Node objects are created",
         meaning="Node objects that the change creates. They add no capacity: the API server taints them as not ready,"
         " and no kubelet runs for them.",
-        advice="Remove the Node: a node registers itself. To simulate new nodes, use --add-node of kpreempt drain or"
-        " explain.",
+        advice="Remove the Node: a node registers itself. To simulate new nodes, use --add-node with kpreempt drain"
+        " or kpreempt explain.",
         sentence="{subject} adds no capacity{detail}",
         option="The change must not create Node objects.",
         gitlab="major",
@@ -1081,7 +1082,7 @@ class RuleId(StrEnum):
     CUSTOM_RESOURCES = _about_unknown(
         "custom-resources",
         promise="custom resources are compared",
-        meaning="Custom resources of the change whose kind is missing from the dump. It is unknown whether they are"
+        meaning="Custom resources in the change whose kind is missing from the dump. It is unknown whether they are"
         " new or modified, and what their controllers do. For custom resources with a pod template, see"
         " `unmodeled-input`.",
         advice="Add the kind to the dump with the `kubectl get` command in the finding.",

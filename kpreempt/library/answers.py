@@ -26,8 +26,8 @@ class Answer:
     def render(self, format: str = "text", *, width: int = 80, verbose: bool = False) -> str:  # noqa: A002 - as -o
         """Render the answer in a format of the command: ``text``, ``json``, ``markdown``, or ``html`` if it has one.
 
-        ``width`` is in characters. Text is complete if ``verbose``; otherwise it fits one screen. Raises ``UsageError``
-        for an unknown format.
+        ``width`` is in characters. Text is complete if ``verbose``; otherwise it fits on one screen. Raises
+        ``UsageError`` for an unknown format.
         """
         from kpreempt.report.answers import render_answer
         from kpreempt.report.options import Extent, RenderOptions

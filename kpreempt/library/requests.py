@@ -325,7 +325,8 @@ class Check(Simulated):
         _Text,
         Option(
             ("--job-duration",),
-            "Run time of each pod of a Job without activeDeadlineSeconds (default: 10m); never means forever.",
+            "Run time of each pod of a Job without activeDeadlineSeconds (default: 10m), or never if the pods do not"
+            " end.",
             "TIME",
             SIMULATION,
             in_plans=ONE,

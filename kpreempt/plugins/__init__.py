@@ -68,7 +68,7 @@ def unschedulable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
 
 
 def unresolvable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
-    """Reject a node, or the pod on all nodes, when no eviction can help. Arguments are those of ``unschedulable``."""
+    """Reject a node, or the pod on all nodes, when no eviction can help. Takes ``unschedulable``'s arguments."""
     return _rejection(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, summary, facts)
 
 

@@ -72,7 +72,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
             _budgets_of_pods(answer),
             Section(
                 "ORDER",
-                "of preemption on each node: lowest priority first, pods whose budget allows no disruption last; pods"
+                "of preemption on each node: lowest priority first, pods whose budget allows no disruptions last; pods"
                 " that don't need to be evicted are reprieved"
                 if answer.nodes
                 else "",
@@ -149,7 +149,7 @@ def _cell(threshold: Threshold | None) -> str:
 
 
 def _budgets_of_pods(answer: PodsAtRisk) -> Section:
-    """The budgets of the pods, and those that allow no disruption: these pods are preempted last."""
+    """The budgets of the pods, and those that allow no disruptions: these pods are preempted last."""
     parts: list[Words] = []
     for item in answer.items:
         uses = item.eviction_order.budgets if item.eviction_order is not None else []
@@ -171,7 +171,7 @@ def _order(order: NodeOrder, answer: PodsAtRisk, options: RenderOptions) -> Phra
         # Budgets affect its rank.
         if victim.violates_budget:
             names = join_names([bare_name(use.budget) for use in victim.budgets])
-            parts.append(Span(f" (budget {names} allows no disruption)", "warn"))
+            parts.append(Span(f" (budget {names} allows no disruptions)", "warn"))
     if rest := len(order.pods) - len(victims):
         parts.append(Span(f", and {rest:,} more", "dim"))
     return tuple(parts)

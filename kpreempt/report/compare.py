@@ -251,9 +251,7 @@ def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section
     """A row per pod: the first algorithm's decision, and the others if they differ from it."""
     decided = sorted((item for item in comparison.items if not item.error), key=lambda item: item.is_same)
     titles = columns("POD", *comparison.algorithms, "DIFFER AT")
-    caption = (
-        f"The decision on each pod; = means the same as {comparison.algorithms[0]}" if comparison.algorithms else ""
-    )
+    caption = f"The decision on each pod; =: same as {comparison.algorithms[0]}" if comparison.algorithms else ""
 
     def table(items: Sequence[ComparedPod]) -> Table:
         rows: list[list[Words]] = []
@@ -269,9 +267,7 @@ def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section
 
     evicts = any(decision.victims for item in decided for decision in item.decisions)
     legend = "; ".join(
-        [f"= means the same as {comparison.algorithms[0]}", *(["-N: N pods are evicted"] if evicts else [])]
-        if decided
-        else []
+        [f"=: same as {comparison.algorithms[0]}", *(["-N: N pods evicted"] if evicts else [])] if decided else []
     )
     short = Section("PODS", legend if differing else "", [table(differing)])
     return Section("PODS", legend, [table(decided)], heading="Decisions", priority=_DECISIONS, short=short)

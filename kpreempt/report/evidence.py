@@ -31,7 +31,7 @@ from kpreempt.verdict.details import (
     VolumeLimitExceeded,
 )
 from kpreempt.verdict.status import is_permanent
-from kpreempt.verdict.unread import absent_sentence
+from kpreempt.verdict.unread import absent_sentence, assumption_text
 
 
 class OutcomeWords(NamedTuple):
@@ -211,6 +211,24 @@ def describe_devices(detail: InsufficientDevices) -> str:
     return "; ".join(parts)
 
 
+def devices_in_a_sentence(detail: InsufficientDevices) -> str:
+    """``all 8 matching devices are allocated, 6 of them to lower-priority pods``."""
+    if (
+        not detail.matching
+        or detail.allocated != detail.matching
+        or detail.tainted
+        or detail.updating
+        or detail.invalid
+    ):
+        return describe_devices(detail)
+    number = {1: "the only matching device is", 2: "both matching devices are"}.get(
+        detail.matching, f"all {detail.matching:,} matching devices are"
+    )
+    lower = detail.allocated_to_lower
+    of_them = "" if lower == detail.allocated else f"{lower:,} of them "
+    return f"{number} allocated{f', {of_them}to lower-priority pods' if lower else ''}"
+
+
 def _devices(detail: InsufficientDevices) -> str:
     number = f"{detail.requested:,}" if detail.requested else "all"
     requested = (
@@ -304,7 +322,7 @@ def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINE
     first: Words = ""
     if others:
         most_important = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
-        several = f"{count(len(others), 'assumption')} (-v), first: " if len(others) > 1 else ""
+        several = f"{count(len(others), 'assumption')} (-v); the first: " if len(others) > 1 else ""
         first = (several, *most_important)
     return [
         Section(
@@ -333,5 +351,4 @@ def absent_facts(assumptions: Sequence[Assumption]) -> list[Words]:
 
 
 def _assumption(assumption: Assumption) -> Phrase:
-    subject = " ".join(part for part in (assumption.subject, assumption.field) if part)
-    return (f"{subject}: " if subject else "", assumption.message)
+    return (assumption_text(assumption),)

@@ -156,7 +156,7 @@ def _new_pods_with_owner(steps: Sequence[SimulationStep]) -> Phrase:
 
 def _bound(steps: Sequence[SimulationStep]) -> Phrase:
     ties = [len(step.tied) for step in steps if step.tied]
-    among = f", picked at random from {max(ties):,}" if ties else ""
+    among = f", picked at random from {max(ties):,} nodes" if ties else ""
     lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
     return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
 

@@ -80,8 +80,9 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
         )
     if (found := preemption.reconstruction) is not None:
         there = " (with the preemptor added, because it did not exist yet)" if found.is_preemptor_overlaid else ""
-        by = f", by {found.algorithm}" if found.algorithm else ""
-        yield "before", (f"in the {format_snapshot(found.taken_at)}{there}{by}: ", *_result_in_words(found))
+        by = f" by {found.algorithm}" if found.algorithm else ""
+        result, *details = _result_in_words(found)
+        yield "before", (result, f"{by} with the {format_snapshot(found.taken_at)}{there}", *details)
         yield from _reconstruction(found, lacks_budgets)
 
 
@@ -197,17 +198,20 @@ def _result_in_words(found: Reconstruction) -> Phrase:
     nodes = join_names(found.nodes)
     victims = f"{count(len(found.victims), 'pod')} ({join_names(found.victims, limit=_NAMES)})"
     return {
-        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f"; the preemptor evicts {victims} on {nodes}"),
+        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": the preemptor evicts {victims} on {nodes}"),
         ReconstructionResult.OTHER_VICTIMS: (
             Span("not confirmed", "warn"),
-            f"; the preemptor would evict other pods on {nodes}",
+            f": the preemptor would evict other pods on {nodes}",
         ),
         ReconstructionResult.NO_PREEMPTION: (
             Span("not confirmed", "warn"),
-            f"; the preemptor would land on {nodes}"
+            f": the preemptor would land on {nodes}"
             if found.nodes
-            else "; the preemptor would neither evict pods nor land",
+            else ": the preemptor would neither evict pods nor land",
         ),
-        ReconstructionResult.NO_VICTIM: ("the pod was not on a node",),
-        ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither in that snapshot nor in the cluster now",),
+        ReconstructionResult.NO_VICTIM: (Span("not confirmed", "warn"), ": the pod was not on a node"),
+        ReconstructionResult.NO_PREEMPTOR: (
+            Span("not confirmed", "warn"),
+            ": the preemptor is neither in that snapshot nor in the cluster now",
+        ),
     }[found.result]

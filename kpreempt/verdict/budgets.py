@@ -28,7 +28,7 @@ class FindingId(StrEnum):
 
     ``violated-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows
     no disruption even if all its pods are healthy. ``min-available-above-pods``: it never allows a disruption,
-    because it requires more pods than are expected. ``allows-none-at-hpa-minimum``: it allows no disruption once
+    because it requires more pods than are expected. ``allows-none-at-hpa-minimum``: it allows no disruptions once
     HorizontalPodAutoscalers have scaled its workloads down to their minReplicas. ``overlap``: its pods also have
     another budget; the eviction API rejects their eviction, and the scheduler counts every budget. ``no-scale``: the
     disruption controller cannot compute the budget, because some pods belong to an object without a scale subresource.
@@ -144,7 +144,7 @@ class PossibleViolation(Record, frozen=True, kw_only=True):
 class ViolatingPriority(Record, frozen=True):
     """The priority from which a new pod would evict ``pod``, the least important pod of its budget.
 
-    The budget allows no disruption. The new pod requests as much as the pods up to this ``priority`` on the node, plus
+    The budget allows no disruptions. The new pod requests as much as the pods up to this ``priority`` on the node, plus
     what is free there.
     """
 

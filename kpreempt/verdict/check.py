@@ -33,7 +33,7 @@ class ChangeKind(StrEnum):
 
 
 class Change(SparseRecord, frozen=True, kw_only=True):
-    """An object of the change. ``object`` is its kind with ``namespace/name`` (``Deployment shop/api``).
+    """An object in the change. ``object`` is its kind with ``namespace/name`` (``Deployment shop/api``).
 
     ``source`` and ``line`` locate its manifest; in a stream, ``origin`` is the file named by a ``# Source:`` comment.
     ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` is the desired number, and
@@ -86,7 +86,7 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
 
     ``subject`` is the object it is about: a budget, a workload or a pod, such as ``PodDisruptionBudget shop/api``.
     ``amount`` is the measured value and ``limit`` the allowed one. ``pods`` are the affected pods, victims in the order
-    of their eviction. ``chain`` is one cascade of evictions, from the pod of the change to the last victim. ``change``
+    of their eviction. ``chain`` is one cascade of evictions, from the pod in the change to the last victim. ``change``
     is the object that causes the finding, and ``source``, ``line`` and ``origin`` locate its manifest; all are empty if
     nothing in the change causes it. ``since`` is the second of the simulation at which it starts. ``detail`` is the
     scheduler's message, or what is unknown and why; ``fix`` is the fix for this object, if known. ``fingerprint`` is

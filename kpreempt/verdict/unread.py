@@ -16,6 +16,8 @@ from kpreempt.verdict.records import FEATURE_GATE, SETTING_UNMODELED, Assumption
 # The field of an assumption about a kind.
 LIST = "list"
 _SERVER_ERROR = 500
+_NONE = "the snapshot has none"
+_ASSUMED_NONE = "--assume-none: assuming that the cluster has none"
 
 _WITHOUT = {
     "Node": "scheduling decisions are unknown",
@@ -117,7 +119,7 @@ def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKi
     It fails gates if the kind is decisive, unless ``about`` overrides that.
     """
     about = about or (AssumptionKind.ABSENT if kind in _DECISIVE else AssumptionKind.NOTE)
-    message = f"the snapshot has none: {consequence or consequence_without(kind)}"
+    message = f"{_NONE}: {consequence or consequence_without(kind)}"
     if about is not AssumptionKind.NOTE:
         # The kind as typed in kubectl: ``pdb``, or the resource if there is no short name.
         word = unread.resource if kind in _SPELLED_OUT else SHORT_NAMES.get(kind, unread.resource)
@@ -127,7 +129,7 @@ def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKi
 
 def assumed_none(kind: str) -> Assumption:
     """The note that the user declared that the cluster has no object of the kind."""
-    return Assumption(kind, LIST, "--assume-none: assuming that the cluster has none", AssumptionKind.NOTE)
+    return Assumption(kind, LIST, _ASSUMED_NONE, AssumptionKind.NOTE)
 
 
 def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
@@ -178,6 +180,26 @@ def is_absent(assumptions: Iterable[Assumption], kind: str) -> bool:
     return any((each.subject, each.field, each.kind) == about for each in assumptions)
 
 
+def assumption_text(assumption: Assumption) -> str:
+    """The assumption as a sentence without a period: ``No PDBs in the snapshot: ...``."""
+    # A comparison puts the algorithm before the subject.
+    prefix, separator, subject = assumption.subject.rpartition(": ")
+    message = assumption.message
+    if assumption.field == LIST and message.startswith(_NONE):
+        text = f"No {plural_of(subject)} in the snapshot{message.removeprefix(_NONE)}"
+    elif assumption.field == LIST and message.startswith(("cannot be listed", "could not be listed")):
+        text = f"{plural_of(subject)} {message}"
+    elif assumption.field == LIST and message == _ASSUMED_NONE:
+        text = f"assuming that the cluster has no {plural_of(subject)} (--assume-none)"
+    elif assumption.field.startswith(FEATURE_GATE) and assumption.field in message:
+        text = message
+    else:
+        about = " ".join(filter(None, (subject, assumption.field)))
+        colon = "" if message.startswith(("unknown; ", "known only ")) or not about else ":"
+        text = " ".join(filter(None, (f"{about}{colon}", message)))
+    return f"{prefix}{separator}{text}"
+
+
 def absent_sentence(assumptions: Iterable[Assumption]) -> str:
     """A sentence on the kinds, and nodes of pods, that the input lacks and that could change the answer, or empty."""
     found = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT]
@@ -188,17 +210,20 @@ def absent_sentence(assumptions: Iterable[Assumption]) -> str:
 def _absent_kinds(kinds: Sequence[Assumption]) -> str:
     if not kinds:
         return ""
-    names = [_plural(each.subject) for each in kinds]
+    names = [plural_of(each.subject) for each in kinds]
     words = list(dict.fromkeys(each.message.rpartition(" --assume-none ")[2].partition(" ")[0] for each in kinds))
     options = " ".join(f"--assume-none {word}" for word in words)
-    subject = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    subject = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     return (
-        f"{subject} are unknown because the snapshot has none: add them (kubectl get {','.join(words)} -A -o json), or"
-        f" pass {options}."
+        f"The snapshot has no {subject}: add them (kubectl get {','.join(words)} -A -o json), or pass {options} if"
+        f" the cluster has none."
     )
 
 
-def _plural(kind: str) -> str:
+def plural_of(kind: str) -> str:
+    """The objects of a kind: ``Services``, ``PDBs``, ``pods``."""
+    if kind in _SPELLED_OUT:
+        return f"{kind.lower()}s"
     if kind == "PodDisruptionBudget":
         return "PDBs"
     if kind.endswith("y"):

@@ -57,8 +57,8 @@ def _compare(options: argparse.Namespace, version: str) -> int:
 
 
 def _search(path: Path, version: str, always: frozenset[str], examples: int, start: int) -> Search:
-    with Genuine(path) as genuine:
-        return search(genuine.answer, examples, start, version, always)
+    with Genuine(path) as real:
+        return search(real.answer, examples, start, version, always)
 
 
 if __name__ == "__main__":

@@ -25,16 +25,16 @@ def main() -> int:
     parser.add_argument("--controller", choices=DRAWS, action="append", help="this one only, repeatable")
     options = parser.parse_args()
     try:
-        genuine = Reference(program("controllers"))
+        real = Reference(program("controllers"))
     except UnavailableError as reason:
         sys.stderr.write(f"parity: {reason}\n")
         return 2
     begun = time.monotonic()
     try:
         names = options.controller or DRAWS
-        searches = [controller_search(genuine.ask, name, options.examples, options.seed) for name in names]
+        searches = [controller_search(real.ask, name, options.examples, options.seed) for name in names]
     finally:
-        genuine.close()
+        real.close()
     return _report(searches, options.seed, time.monotonic() - begun)
 
 
@@ -48,7 +48,7 @@ def _report(searches: list[ControllerSearch], seed: int, seconds: float) -> int:
         for request, compared in each.differences[:MAX_SHOWN]:
             lines += [
                 f"difference: {json.dumps(request)}",
-                f"  genuine: {compared.genuine}",
+                f"  real: {compared.real}",
                 f"  ours:    {compared.ours}",
             ]
     differences = sum(len(each.differences) for each in searches)

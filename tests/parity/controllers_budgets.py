@@ -50,18 +50,18 @@ def draw_budget(random: Random, now: datetime) -> State:
 
 
 def _compare(answer: Answer, budget: PodDisruptionBudget, cluster: ClusterSnapshot, now: datetime) -> Compared:
-    genuine = None
+    real = None
     if "error" not in answer:
         status = answer["answer"]
         counts = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed")
-        genuine = (*(status.get(count, 0) for count in counts), status.get("disruptedPods") or {})
+        real = (*(status.get(count, 0) for count in counts), status.get("disruptedPods") or {})
     try:
         ours = sync_budget(budget, Candidates(cluster.pods).of(budget), Scales(cluster).scale_of, now).status
     except SyncError:
-        return Compared(genuine, None, "fails")
+        return Compared(real, None, "fails")
     word = "minAvailable" if budget.spec.min_available is not None else "none"
     return Compared(
-        genuine,
+        real,
         (
             ours.current_healthy,
             ours.desired_healthy,

@@ -61,21 +61,21 @@ def _compare(
     if "error" in answer:
         # A pod on a deleted node blocks upstream's updates, but not ours.
         return Compared(f'"{LOST}" not found' in answer["error"], True, "fails")
-    genuine = answer["answer"]
+    real = answer["answer"]
     by_name = {pod.name: pod for pod in pods}
     actions = reconcile_daemon_set(daemon_set, pods, nodes, now)
     created = [action.node_name for action in actions if isinstance(action, CreatePods)]
     deleted = [action.name for action in actions if isinstance(action, DeletePod)]
-    if genuine["isUpdate"]:
+    if real["isUpdate"]:
         # Upstream processes nodes in the order of a Go map, so only the count can be compared.
-        counts = (len(genuine["created"]), len(genuine["deleted"]))
+        counts = (len(real["created"]), len(real["deleted"]))
         return Compared(counts, (len(created), len(deleted)), "updates" if actions else "nothing")
     # Upstream deletes terminating pods again.
-    still_there = [name for name in genuine["deleted"] if not by_name[name].is_terminating]
-    if not genuine["created"] and not still_there:
+    still_there = [name for name in real["deleted"] if not by_name[name].is_terminating]
+    if not real["created"] and not still_there:
         return Compared(None, None, "only deletes again")
     return Compared(
-        (sorted(genuine["created"]), _without_choice(still_there, by_name)),
+        (sorted(real["created"]), _without_choice(still_there, by_name)),
         (sorted(created), _without_choice(deleted, by_name)),
         "manages",
     )

@@ -57,15 +57,15 @@ def _compare(answer: Answer, step: JobStep) -> Compared:
     words = sorted({type(action).__name__ for action in step.actions}) or ["nothing"]
     outcome = "+".join([*([step.job.ending] if step.job.ending else []), *words])
     ours = _ours(step)
-    genuine = _genuine(answer["answer"])
+    real = _real(answer["answer"])
     if step.retry_after is not None:
         # Upstream syncs at other times, too.
         ours["waits"] = True
-        genuine["waits"] = step.retry_after.total_seconds() in answer["answer"]["after"]
-    return Compared(genuine, ours, outcome)
+        real["waits"] = step.retry_after.total_seconds() in answer["answer"]["after"]
+    return Compared(real, ours, outcome)
 
 
-def _genuine(answer: Object) -> dict[str, object]:
+def _real(answer: Object) -> dict[str, object]:
     status = answer["status"]
     reasons = {each["type"]: each["reason"] for each in status.get("conditions", []) if each["status"] == "True"}
     none: Ending = ""

@@ -50,6 +50,6 @@ def controller_search(ask: Ask, controller: str, examples: int, seed: int) -> Co
         compared = state.compared(ask(state.request))
         found.examples += 1
         found.outcomes[compared.outcome] += 1
-        if compared.genuine != compared.ours:
+        if compared.real != compared.ours:
             found.differences.append((state.request, compared))
     return found

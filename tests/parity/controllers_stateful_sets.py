@@ -34,16 +34,16 @@ def draw_stateful_set(random: Random, now: datetime) -> State:
 
     def compare(answer: Answer) -> Compared:
         step = reconcile_stateful_set(stateful_set, views, now)
-        genuine = [_genuine_action(each) for each in answer["answer"]["actions"]]
+        real = [_real_action(each) for each in answer["answer"]["actions"]]
         ours = [_our_action(each) for each in step.actions]
         outcome = "+".join(sorted({_word(each) for each in step.actions})) or "nothing"
         if stateful_set.parallel:
             # Upstream acts on several pods at once, and may delete one twice.
-            genuine, ours = sorted(set(genuine)), sorted(ours)
+            real, ours = sorted(set(real)), sorted(ours)
         status = answer["answer"]["status"]
         after = step.stateful_set
         return Compared(
-            (genuine, status.get("currentRevision"), status.get("currentReplicas", 0)),
+            (real, status.get("currentRevision"), status.get("currentReplicas", 0)),
             (ours, after.current_revision, after.current_replicas),
             outcome,
         )
@@ -137,7 +137,7 @@ def _pod(random: Random, now: datetime, ordinal: int, revisions: list[str]) -> O
     return pod
 
 
-def _genuine_action(action: dict[str, str]) -> tuple[str, str]:
+def _real_action(action: dict[str, str]) -> tuple[str, str]:
     return ("deleted", action["deleted"]) if "deleted" in action else (action["revision"], action["created"])
 
 

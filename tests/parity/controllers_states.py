@@ -19,7 +19,7 @@ NAMESPACE = "shop"
 class Compared:
     """Both results for one state. ``outcome`` is a word for what happens, for a count."""
 
-    genuine: object
+    real: object
     ours: object
     outcome: str
 

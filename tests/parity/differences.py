@@ -25,14 +25,14 @@ STATUS_KEYS = ("code", "plugin", "reasons")
 CANDIDATE_KEYS = ("node", "victims", "numPDBViolations")
 
 
-def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+def differences(real: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """The differences between two results, one line each; nothing if they agree."""
     if "verdict" not in ours:
         return [f"kpreempt fails: {ours['error']['message']}"]
     verdict = ours["verdict"]
-    if "error" in genuine:
-        return _error_differences(genuine["error"]["message"], verdict)
-    expected = genuine["verdict"]
+    if "error" in real:
+        return _error_differences(real["error"]["message"], verdict)
+    expected = real["verdict"]
     if "preEnqueue" in expected:
         return _waiting_differences(expected["preEnqueue"], verdict)
     wanted, got = _decided(expected), _decided(verdict)

@@ -62,7 +62,7 @@ def random_score(path: Path, minor: str, examples: int, start: int) -> Score:
     """The score of random scenarios for the version of the program at ``path``."""
     total = Score(0, 0)
 
-    with Genuine(path) as genuine:
+    with Genuine(path) as real:
 
         @seed(start)
         @settings(
@@ -75,7 +75,7 @@ def random_score(path: Path, minor: str, examples: int, start: int) -> Score:
         @given(whole_scenarios(version=minor))
         def put(scenario: Scenario) -> None:
             nonlocal total
-            answer = genuine.answer(scenario)
+            answer = real.answer(scenario)
             lines = differences(answer, kpreempt_answer(scenario))
             total += Score(1, int(not lines), (scenario, answer) if lines else None)
 

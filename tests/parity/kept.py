@@ -16,13 +16,13 @@ FOLDER = CHECKOUT / "fixtures" / "parity"
 MORE_KEYS = ("preEnqueue", "nominatedNodeFits")
 
 
-def keep(scenario: dict[str, Any], genuine: dict[str, Any], version: str, folder: Path = FOLDER) -> Path:
+def keep(scenario: dict[str, Any], real: dict[str, Any], version: str, folder: Path = FOLDER) -> Path:
     """Write the scenario, named after its content, with the result of the scheduler of that version."""
     scenario = {key: value for key, value in scenario.items() if key not in ("name", "expect", "recordedFrom")}
-    if "error" in genuine:
-        expect = {"error": genuine["error"]}
+    if "error" in real:
+        expect = {"error": real["error"]}
     else:
-        expect = {key: value for key, value in genuine["verdict"].items() if key in (*KEYS, *MORE_KEYS)}
+        expect = {key: value for key, value in real["verdict"].items() if key in (*KEYS, *MORE_KEYS)}
     return write(scenario, expect, f"kube-scheduler {version}", folder)
 
 

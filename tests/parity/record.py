@@ -64,11 +64,11 @@ def requested_version(path: Path) -> str:
 def _record(paths: list[Path], reference: Path, *, is_check: bool) -> list[Path]:
     """Run one version of the scheduler, and return the files that changed."""
     changed = []
-    with Genuine(reference) as genuine:
+    with Genuine(reference) as real:
         version = version_of(reference)
         for path in paths:
             is_suite = path.suffix == ".gz"
-            text = (suite_text if is_suite else kept_text)(path, genuine.answer, version)
+            text = (suite_text if is_suite else kept_text)(path, real.answer, version)
             before = gzip.decompress(path.read_bytes()).decode() if is_suite else path.read_text(encoding="utf-8")
             if text != before:
                 changed.append(path)

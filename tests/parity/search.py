@@ -33,7 +33,7 @@ class Difference:
     """The smallest scenario found, the real scheduler's result, and the differences."""
 
     scenario: Scenario
-    genuine: Answer
+    real: Answer
     lines: list[str]
 
 
@@ -87,17 +87,17 @@ def search_among(
     @given(scenarios)
     def put(scenario: Scenario) -> None:
         nonlocal shrinking
-        genuine, ours = ask(scenario), answer(scenario)
+        real, ours = ask(scenario), answer(scenario)
         if not shrinking:
             found.examples += 1
-            found.outcomes.update(outcomes(genuine))
-        lines = compare(genuine, ours)
+            found.outcomes.update(outcomes(real))
+        lines = compare(real, ours)
         # What we report as random may go the other way the next time.
         if lines and _tells_chance(ours) and any(not compare(ask(scenario), ours) for _ in range(_TRIES)):
             lines = []
         if lines:
             shrinking = True
-            found.difference = Difference(scenario, genuine, lines)
+            found.difference = Difference(scenario, real, lines)
             raise DifferentError
 
     try:
@@ -115,8 +115,8 @@ def _tells_chance(ours: Answer) -> bool:
     )
 
 
-def _outcome(genuine: Answer) -> list[str]:
-    verdict = genuine.get("verdict")
+def _outcome(real: Answer) -> list[str]:
+    verdict = real.get("verdict")
     if verdict is None or "preEnqueue" in verdict:
         return ["no cycle" if verdict else "error"]
     if verdict.get("feasibleNodes"):

@@ -55,7 +55,7 @@ def run_searches(options: argparse.Namespace, searcher: Searcher, keep: Keep, wh
         f"parity: {count} {what} from seed {options.seed} in {seconds:.0f} s",
         "  " + ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()),
     ]
-    kept = {keep(found.scenario, found.genuine): found for each in searches if (found := each.difference)}
+    kept = {keep(found.scenario, found.real): found for each in searches if (found := each.difference)}
     for path, found in kept.items():
         lines += [f"difference, kept as {path}:", *(f"  {line}" for line in found.lines[:MAX_LINES])]
     lines.append(f"{len(kept)} differences" if kept else "no difference")

@@ -98,11 +98,11 @@ def test_places_that_a_recording_knows_are_those_of_the_schedulers_cache(cache: 
         pods: list[dict[str, list[str]]] = cache.ask({"steps": story.steps})["pods"]
         for number, known in story.quiet.items():
             for node, order in known.items():
-                genuine = pods[number - 1][node]
-                assert len(order.places) == len(genuine), (seed, number)
-                pairs: list[tuple[str, str]] = list(zip(order.places, genuine, strict=True))
+                real = pods[number - 1][node]
+                assert len(order.places) == len(real), (seed, number)
+                pairs: list[tuple[str, str]] = list(zip(order.places, real, strict=True))
                 assert all(not mine or mine == its for mine, its in pairs), (seed, number, node, pairs)
-                assert {each for each in order.places if each}.union(order.unplaced) == set(genuine), (seed, number)
+                assert {each for each in order.places if each}.union(order.unplaced) == set(real), (seed, number)
                 reported.update(bool(mine) for mine, _ in pairs)
     # Otherwise nothing would have been compared.
     assert reported[True] > reported[False] / 2, reported

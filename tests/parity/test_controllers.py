@@ -34,7 +34,7 @@ IDLE: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def genuine() -> Iterator[Reference]:
+def real() -> Iterator[Reference]:
     """The running program with the real controllers."""
     running = Reference(program_for_tests("controllers"))
     yield running
@@ -43,19 +43,19 @@ def genuine() -> Iterator[Reference]:
 
 @pytest.mark.go
 @pytest.mark.parametrize("controller", DRAWS)
-def test_a_controller_takes_the_same_actions_as_the_real_one(genuine: Reference, controller: str) -> None:
-    found = controller_search(genuine.ask, controller, 400, 11)
+def test_a_controller_takes_the_same_actions_as_the_real_one(real: Reference, controller: str) -> None:
+    found = controller_search(real.ask, controller, 400, 11)
     assert found.differences == []
     assert {outcome for outcome in OUTCOMES[controller] if not found.outcomes[outcome]} == set()
 
 
 @pytest.mark.go
 @pytest.mark.parametrize("controller", DRAWS)
-def test_the_real_controller_is_deterministic(genuine: Reference, controller: str) -> None:
+def test_the_real_controller_is_deterministic(real: Reference, controller: str) -> None:
     # If the order of Go maps decides, as in a DaemonSet's update, the compared parts must be equal all the same.
     for number in range(50):
         state = DRAWS[controller](Random(number), datetime.now(UTC).replace(microsecond=0))
-        first, second = (state.compared(genuine.ask(state.request)) for _ in range(2))
+        first, second = (state.compared(real.ask(state.request)) for _ in range(2))
         assert first == second
 
 

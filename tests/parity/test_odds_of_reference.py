@@ -59,9 +59,9 @@ def off(probability: float, frequency: float, slack: float) -> bool:
 
 def check_frequencies(drawing: Reference, scenario: Scenario) -> str:
     """Compare the odds with how often the real search ends with each node; return the reported order."""
-    genuine, ours = drawing.ask(scenario), kpreempt_answer(scenario)
-    assert differences(genuine, ours) == []
-    verdict, chosen = ours["verdict"], Counter(genuine["verdict"].get("drawn", {}).get("chosen", {}))
+    real, ours = drawing.ask(scenario), kpreempt_answer(scenario)
+    assert differences(real, ours) == []
+    verdict, chosen = ours["verdict"], Counter(real["verdict"].get("drawn", {}).get("chosen", {}))
     if not verdict.get("candidates"):
         assert not chosen
         return "none"
@@ -108,10 +108,10 @@ def test_three_hundred_nodes_with_budgets(drawing: Reference) -> None:
 @pytest.mark.parametrize("seed", range(1, 25))
 def test_from_every_start_of_the_list_the_real_search_ends_as_counted(sampling: Reference, seed: int) -> None:
     scenario = big_scenario(seed)
-    genuine, ours = sampling.ask(scenario)["verdict"], kpreempt_answer(scenario)["verdict"]
-    sampled = genuine["sampled"]
+    real, ours = sampling.ask(scenario)["verdict"], kpreempt_answer(scenario)["verdict"]
+    sampled = real["sampled"]
     candidates = {each["node"]: _sampled(each, scenario) for each in ours.get("candidates", [])}
-    outcomes = outcomes_from_a_start(genuine["potentialNodes"], candidates, sampled["numCandidates"])
+    outcomes = outcomes_from_a_start(real["potentialNodes"], candidates, sampled["numCandidates"])
     starts = [set(start["chosen"]) for start in sampled["starts"]]
     counted = {
         tuple(each.nodes): sum(start <= set(each.nodes) for start in starts if start) / len(starts) for each in outcomes
@@ -143,8 +143,8 @@ def test_the_big_clusters_leave_something_to_chance() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_scored_nodes_depend_on_where_the_last_search_ended(scoring: Reference, seed: int, parallelism: int) -> None:
     scenario = free_scenario(seed, parallelism)
-    genuine, ours = scoring.ask(scenario)["verdict"], kpreempt_answer(scenario)["verdict"]
-    sampling, starts = ours["sampling"], genuine["starts"]
+    real, ours = scoring.ask(scenario)["verdict"], kpreempt_answer(scenario)["verdict"]
+    sampling, starts = ours["sampling"], real["starts"]
     assert sampling["order"] == "list"
     assert {len(start["found"]) for start in starts} == {sampling["nodesToFind"]}
     # Each node that fits is scored from some start, none from all; and others than the best of all may be chosen.
@@ -153,7 +153,7 @@ def test_scored_nodes_depend_on_where_the_last_search_ended(scoring: Reference, 
     assert not set.intersection(*(set(start["found"]) for start in starts))
     assert any(not set(start["chosen"]) & set(ours["chosenNodes"]) for start in starts)
     if parallelism == 1:
-        names = genuine["feasibleNodes"] * 2
+        names = real["feasibleNodes"] * 2
         assert all(start["found"] == _round(names, start["found"][0], len(start["found"])) for start in starts)
 
 

@@ -19,8 +19,8 @@ from tests.strategies_configuration import gate_settings
 def test_random_scenarios_match_the_real_scheduler(version: str, seed: int) -> None:
     path = program_for_tests("reference", version)
     assert version_of(path) == f"v{RELEASES[version]}"
-    with Genuine(path) as genuine:
-        found = search(genuine.answer, 100, seed, version)
+    with Genuine(path) as real:
+        found = search(real.answer, 100, seed, version)
     assert found.difference is None, found.difference
     assert found.examples >= 100
 
@@ -37,10 +37,10 @@ def test_the_gates_of_one_scenario_do_not_reach_the_next(reference: Path) -> Non
         "pod": {"metadata": {"name": "p", "namespace": "default"}, "spec": spec},
     }
     gates = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
-    with Genuine(reference) as genuine:
-        before = genuine.answer(scenario)
-        genuine.answer(scenario | {"featureGates": gates})
-        assert genuine.answer(scenario) == before
+    with Genuine(reference) as real:
+        before = real.answer(scenario)
+        real.answer(scenario | {"featureGates": gates})
+        assert real.answer(scenario) == before
 
 
 @pytest.mark.parametrize("minor", RELEASES)

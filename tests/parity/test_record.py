@@ -20,10 +20,10 @@ VERSION = "v1.36.3"
 def test_recording_again_changes_nothing(reference: Path) -> None:
     assert version_of(reference) == VERSION
     suite = FIXTURES / "mixed.jsonl.gz"
-    with Genuine(reference) as genuine:
-        assert suite_text(suite, genuine.answer, VERSION) == gzip.decompress(suite.read_bytes()).decode()
+    with Genuine(reference) as real:
+        assert suite_text(suite, real.answer, VERSION) == gzip.decompress(suite.read_bytes()).decode()
         for path in (each for each in FOLDER.glob("*.json") if RELEASES[requested_version(each)] == VERSION[1:]):
-            assert kept_text(path, genuine.answer, VERSION) == path.read_text(encoding="utf-8")
+            assert kept_text(path, real.answer, VERSION) == path.read_text(encoding="utf-8")
 
 
 def test_every_file_says_which_version_it_is_from() -> None:

@@ -98,8 +98,8 @@ def test_a_scheduler_that_ignores_taints_is_detected_with_a_small_scenario(tmp_p
     assert len(nodes) == 1
     assert not [each for each in found.scenario["objects"] if each["kind"] == "Pod"]
 
-    path = keep(found.scenario, found.genuine, "v1.36.3", tmp_path)
-    assert keep(found.scenario, found.genuine, "v1.36.3", tmp_path) == path
+    path = keep(found.scenario, found.real, "v1.36.3", tmp_path)
+    assert keep(found.scenario, found.real, "v1.36.3", tmp_path) == path
     (kept,) = kept_scenarios(tmp_path)
     assert differences(expected_answer(kept), kpreempt_answer(kept))
     assert differences(expected_answer(kept), without_taints(kept)) == []

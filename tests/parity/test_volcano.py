@@ -29,7 +29,7 @@ def program() -> Path:
 
 
 @pytest.fixture
-def genuine(program: Path) -> Iterator[Reference]:
+def real(program: Path) -> Iterator[Reference]:
     """The running program."""
     running = Reference(program)
     yield running
@@ -38,18 +38,18 @@ def genuine(program: Path) -> Iterator[Reference]:
 
 @pytest.mark.go
 @pytest.mark.parametrize("seed", SESSION_SEEDS)
-def test_random_sessions_match_the_real_scheduler(genuine: Reference, seed: int) -> None:
-    found = volcano_search(genuine.ask, 150, seed)
+def test_random_sessions_match_the_real_scheduler(real: Reference, seed: int) -> None:
+    found = volcano_search(real.ask, 150, seed)
     assert found.difference is None, found.difference
     assert found.outcomes["evicts"] > 10
     assert found.outcomes["binds"] > 10
 
 
 @pytest.mark.go
-def test_random_sessions_end_the_same_every_time(genuine: Reference, program: Path) -> None:
+def test_random_sessions_end_the_same_every_time(real: Reference, program: Path) -> None:
     other = Reference(program)
     try:
-        found = volcano_search(genuine.ask, 150, 3, without=frozenset(), answer=other.ask)
+        found = volcano_search(real.ask, 150, 3, without=frozenset(), answer=other.ask)
     finally:
         other.close()
     assert found.difference is None, found.difference
@@ -57,10 +57,10 @@ def test_random_sessions_end_the_same_every_time(genuine: Reference, program: Pa
 
 @pytest.mark.go
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
-def test_recorded_sessions_match_the_real_scheduler(genuine: Reference, path: Path) -> None:
+def test_recorded_sessions_match_the_real_scheduler(real: Reference, path: Path) -> None:
     for scenario in read_lines(path):
         expect: dict[str, Any] = scenario["expect"]
-        given = genuine.ask({key: value for key, value in scenario.items() if key != "expect"})
+        given = real.ask({key: value for key, value in scenario.items() if key != "expect"})
         if "error" in expect:
             assert given["error"]["message"] == expect["error"]
         elif expect["panics"]:
@@ -72,7 +72,7 @@ def test_recorded_sessions_match_the_real_scheduler(genuine: Reference, path: Pa
 
 
 @pytest.mark.go
-def test_devices_switched_on_in_one_session_are_off_in_the_next(genuine: Reference) -> None:
+def test_devices_switched_on_in_one_session_are_off_in_the_next(real: Reference) -> None:
     pod: dict[str, Any] = {
         "kind": "Pod",
         "metadata": {"name": "p", "namespace": "default", "annotations": {"scheduling.k8s.io/group-name": "g"}},
@@ -88,9 +88,9 @@ def test_devices_switched_on_in_one_session_are_off_in_the_next(genuine: Referen
     plain = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n'
     switched = plain + "    arguments:\n      predicate.GPUSharingEnable: true\n"
     scenario = {"name": "s", "objects": [node, group, pod], "conf": plain}
-    before = genuine.ask(scenario)
-    assert genuine.ask(scenario | {"conf": switched}) != before
-    assert genuine.ask(scenario) == before
+    before = real.ask(scenario)
+    assert real.ask(scenario | {"conf": switched}) != before
+    assert real.ask(scenario) == before
 
 
 @pytest.mark.parametrize("scenario", list(kept_sessions()), ids=lambda scenario: scenario["name"])

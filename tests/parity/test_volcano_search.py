@@ -146,8 +146,8 @@ def test_a_scheduler_that_ignores_taints_is_detected_with_a_small_scenario(tmp_p
     assert (len(nodes), len(pods)) == (1, 1)
     assert nodes[0]["spec"]["taints"]
 
-    path = keep(found.scenario, found.genuine, "v1.8.0", tmp_path)
-    assert keep(found.scenario, found.genuine, "v1.8.0", tmp_path) == path
+    path = keep(found.scenario, found.real, "v1.8.0", tmp_path)
+    assert keep(found.scenario, found.real, "v1.8.0", tmp_path) == path
     (kept,) = kept_sessions(tmp_path)
     assert volcano_differences(kept["expect"], volcano_answer(kept))
     assert volcano_differences(kept["expect"], without_taints(kept)) == []

@@ -10,7 +10,7 @@ import pytest
 
 from tests.parity.reference import CHECKOUT, Genuine
 from tests.parity.volume_orders import (
-    genuine_outcome,
+    real_outcome,
     repeated,
     reported,
     reported_outcomes,
@@ -24,19 +24,19 @@ OFTEN = 50
 
 
 @pytest.fixture(scope="module")
-def genuine(reference: Path) -> Iterator[Genuine]:
+def real(reference: Path) -> Iterator[Genuine]:
     with Genuine(reference) as running:
         yield running
 
 
 @pytest.mark.go
-def test_reported_outcomes_are_exactly_those_of_the_real_scheduler(genuine: Genuine) -> None:
+def test_reported_outcomes_are_exactly_those_of_the_real_scheduler(real: Genuine) -> None:
     scenario = json.loads(EQUAL_VOLUMES.read_text(encoding="utf-8"))
-    answers, ours = repeated(genuine.answer, OFTEN, scenario), reported(scenario)
+    answers, ours = repeated(real.answer, OFTEN, scenario), reported(scenario)
     assert untold(answers, ours) == []
     outcomes = reported_outcomes(ours["verdict"])
     assert len(outcomes) == 2
-    seen = [genuine_outcome(answer) for answer in answers["answers"]]
+    seen = [real_outcome(answer) for answer in answers["answers"]]
     assert all(outcome in seen for outcome in outcomes)
 
 

@@ -37,10 +37,10 @@ def main() -> int:
     return run_searches(options, partial(_search, path, without), partial(keep, version=version_of(path)), "sessions")
 
 
-def keep(scenario: Scenario, genuine: Answer, version: str, folder: Path = FOLDER) -> Path:
+def keep(scenario: Scenario, real: Answer, version: str, folder: Path = FOLDER) -> Path:
     """Write the scenario, named after its content, with the result of the scheduler of that version."""
     scenario = {key: value for key, value in scenario.items() if key in ("algorithm", "conf", "objects")}
-    expect = {"error": genuine["error"]} if "error" in genuine else {"verdict": genuine["verdict"]}
+    expect = {"error": real["error"]} if "error" in real else {"verdict": real["verdict"]}
     return write(scenario, expect, f"Volcano {version}", folder)
 
 

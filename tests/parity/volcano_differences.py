@@ -30,13 +30,13 @@ NOT_COMPARED = ("Pod", "Evict")
 LONGEST = 400
 
 
-def volcano_differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+def volcano_differences(real: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """The differences between two results, one line each, in session order."""
-    if "error" in genuine or "error" in ours:
-        if "error" in genuine and "error" in ours:
+    if "error" in real or "error" in ours:
+        if "error" in real and "error" in ours:
             return []
-        return [f"error: want {_short(genuine.get('error'))}, got {_short(ours.get('error'))}"]
-    return list(_session(_plain(genuine["verdict"]), _plain(ours["verdict"])))
+        return [f"error: want {_short(real.get('error'))}, got {_short(ours.get('error'))}"]
+    return list(_session(_plain(real["verdict"]), _plain(ours["verdict"])))
 
 
 def _plain(value: Any) -> Any:

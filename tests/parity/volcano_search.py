@@ -25,9 +25,9 @@ def volcano_search(
     return search_among(scenarios, ask, answer, volcano_differences, _outcomes, examples=examples, start=start)
 
 
-def _outcomes(genuine: Answer) -> list[str]:
+def _outcomes(real: Answer) -> list[str]:
     """The user-visible effects of a session."""
-    verdict = genuine.get("verdict")
+    verdict = real.get("verdict")
     if verdict is None or verdict["panics"]:
         return ["panic" if verdict else "refused"]
     actions = verdict["actions"]

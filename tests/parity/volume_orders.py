@@ -67,7 +67,7 @@ def reported_outcomes(verdict: dict[str, Any]) -> list[Object]:
     return [_outcome(**own), *(_outcome(**{**each, "outcome": None}) for each in others)]
 
 
-def genuine_outcome(answer: Answer) -> Object:
+def real_outcome(answer: Answer) -> Object:
     """The pod's outcome."""
     if "error" in answer:
         return _outcome([], {}, answer["error"]["message"])
@@ -84,16 +84,14 @@ def _outcome(
     return {"nodes": sorted(nodes), "victims": of_nodes, "message": message}
 
 
-def untold(genuine: Answer, ours: Answer) -> list[str]:
+def untold(real: Answer, ours: Answer) -> list[str]:
     """The real scheduler's results that were not reported, one line each."""
     verdict = ours["verdict"]
     if not verdict.get("volumeChoices", {}).get("complete", True):
         return []
     outcomes = reported_outcomes(verdict)
-    lines = [
-        f"not told: {outcome}" for answer in genuine["answers"] if (outcome := genuine_outcome(answer)) not in outcomes
-    ]
-    return lines + [line for answer in genuine["answers"] for line in _untold_nodes(answer, verdict)]
+    lines = [f"not told: {outcome}" for answer in real["answers"] if (outcome := real_outcome(answer)) not in outcomes]
+    return lines + [line for answer in real["answers"] for line in _untold_nodes(answer, verdict)]
 
 
 def _untold_nodes(answer: Answer, verdict: dict[str, Any]) -> list[str]:
@@ -112,18 +110,18 @@ def _untold_nodes(answer: Answer, verdict: dict[str, Any]) -> list[str]:
     return lines
 
 
-def count_outcomes(genuine: Answer) -> list[str]:
+def count_outcomes(real: Answer) -> list[str]:
     """How a real result is counted: whether the order mattered."""
-    outcomes = {json.dumps(genuine_outcome(each)) for each in genuine["answers"]}
+    outcomes = {json.dumps(real_outcome(each)) for each in real["answers"]}
     return [f"{len(outcomes)} {'outcome' if len(outcomes) == 1 else 'outcomes'}"]
 
 
 def volume_order_search(path: Path, examples: int, start: int) -> Search:
     """Draw scenarios until the real scheduler has a result that is not reported."""
-    with Genuine(path) as genuine:
+    with Genuine(path) as real:
         return search_among(
             equal_volumes(),
-            partial(repeated, genuine.answer, TIMES),
+            partial(repeated, real.answer, TIMES),
             reported,
             untold,
             count_outcomes,
@@ -132,9 +130,9 @@ def volume_order_search(path: Path, examples: int, start: int) -> Search:
         )
 
 
-def keep(scenario: Scenario, genuine: Answer, version: str, folder: Path = FOLDER) -> Path:
+def keep(scenario: Scenario, real: Answer, version: str, folder: Path = FOLDER) -> Path:
     """Write the scenario, named after its content, with all results of the scheduler of that version."""
-    return write(scenario, genuine, f"kube-scheduler {version}", folder)
+    return write(scenario, real, f"kube-scheduler {version}", folder)
 
 
 @st.composite

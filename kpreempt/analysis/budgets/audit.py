@@ -254,7 +254,7 @@ class _Auditor:
     def _about_allowance(
         self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], desired_pods: int
     ) -> Iterator[Finding]:
-        """Why the PDB allows no disruption, or any number of them."""
+        """Why the PDB allows no disruptions, or any number of them."""
         status = self._recomputed.get(budget.key) or budget.status or PodDisruptionBudgetStatus()
         # With a number, the controller counts existing pods; the desired pods determine what it can ever allow.
         expected = status.expected_pods if needs_scale(budget.spec) else desired_pods
@@ -289,7 +289,7 @@ class _Auditor:
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
 
     def _about_autoscalers(self, budget: PodDisruptionBudget, facts: AuditedBudget) -> Iterator[Finding]:
-        """Whether the PDB allows no disruption once autoscalers have scaled its workloads down to their minimum."""
+        """Whether the PDB allows no disruptions once autoscalers have scaled its workloads down to their minimum."""
         expected = 0
         scaled: dict[str, int] = {}
         for each in facts.workloads:

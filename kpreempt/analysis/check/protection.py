@@ -504,12 +504,12 @@ def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
             " disruption"
         )
     if finding.id is FindingId.INVALID_AMOUNT:
-        return "its value is neither an integer nor a percentage, so it allows no disruption"
+        return "its value is neither an integer nor a percentage, so it allows no disruptions"
     if finding.id is FindingId.UNMANAGED_PODS:
-        return f"its value requires a controller, but its pods have none, so it allows no disruption{would}"
+        return f"its value requires a controller, but its pods have none, so it allows no disruptions{would}"
     number = finding.number or item.pods
     pods = "its only pod is" if number == 1 else f"all {number:,} of its pods are"
-    return f"it allows no disruption even if {pods} healthy{would}"
+    return f"it allows no disruptions even if {pods} healthy{would}"
 
 
 def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
@@ -526,7 +526,7 @@ def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
 def _at_minimum(finding: Finding, _item: AuditedBudget) -> str:
     pods = counted(finding.number or 0, "pod")
     names = some_of(finding.objects)
-    return f"with {pods}, the minReplicas of the HorizontalPodAutoscaler of {names}, it allows no disruption"
+    return f"with {pods} (minReplicas of the HorizontalPodAutoscaler for {names}), it allows no disruptions"
 
 
 _DETAILS: dict[RuleId, Callable[[Finding, AuditedBudget], str]] = {

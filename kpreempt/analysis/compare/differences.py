@@ -212,7 +212,7 @@ def _reason(status: Status | None) -> str:
 def _reprieve(pod: str, step: Reprieve | None) -> str:
     if step is None:
         return ""
-    first = ", first in reprieve order: its budget allows no disruption" if step.violates_budget else ""
+    first = ", first in reprieve order: its budget allows no disruptions" if step.violates_budget else ""
     if step.is_reprieved:
         return f"{pod} reprieved{first}"
     blocked = f": {_reason(step.blocked_by)}" if step.blocked_by is not None else ""

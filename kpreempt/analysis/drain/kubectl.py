@@ -40,7 +40,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.drain import DrainedNode
 
-# kubectl retries an eviction after this time if its budget allows no disruption.
+# kubectl retries an eviction after this time if its budget allows no disruptions.
 RETRY_SECONDS = 5.0
 _NOT_FOUND = 404
 # Times are sums of seconds and fractions, so comparisons need a tolerance.

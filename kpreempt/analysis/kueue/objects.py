@@ -268,7 +268,8 @@ def assumed_of_made(workload: Workload, origin: str) -> list[Assumption]:
     found = []
     if workload.metadata.creation_timestamp is None:
         message = (
-            "assumed to be created now, after all others with its priority; ties within a second are broken by UID"
+            "the Workload is assumed to be created now, after all other Workloads with the same priority; ties within"
+            " a second are broken by UID"
         )
         found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.INFORMATIONAL))
     if origin.startswith(POD_GROUP) and len(workload.spec.pod_sets) > 1:

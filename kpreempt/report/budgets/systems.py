@@ -21,20 +21,21 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain, shortened
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.budgets import BudgetAudit, FindingId, Severity
+from kpreempt.verdict.unread import assumption_text
 
 _TITLE = "kpreempt budgets"
 _LONGEST = 4000
 _UNREAD = "not-read"
 _MEANINGS: dict[str, str] = {
     FindingId.VIOLATED_BY_PREEMPTION: "Pending pods would evict more pods than the budget allows.",
-    FindingId.NEVER_ALLOWS: "The budget allows no disruption even if all its pods are healthy.",
+    FindingId.NEVER_ALLOWS: "The budget allows no disruptions even if all its pods are healthy.",
     FindingId.MIN_AVAILABLE_ABOVE_PODS: "minAvailable exceeds the expected pods, so no disruption is ever allowed.",
     FindingId.OVERLAP: "Pods have several budgets, so the eviction API rejects their eviction.",
     FindingId.NO_SCALE: "The disruption controller cannot compute the budget: a controller has no scale.",
     FindingId.INVALID_AMOUNT: "The amount is neither a number nor a percentage.",
     FindingId.INVALID_SELECTOR: "The selector is invalid and selects no pod.",
-    FindingId.ALLOWS_NONE_NOW: "The budget allows no disruption now.",
-    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: "The budget allows no disruption at the minReplicas of an autoscaler.",
+    FindingId.ALLOWS_NONE_NOW: "The budget allows no disruptions now.",
+    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: "The budget allows no disruptions at the minReplicas of an autoscaler.",
     FindingId.UNMANAGED_PODS: "Pods without a controller do not count for the budget.",
     FindingId.SELECTS_EVERY_POD: "The empty selector selects all pods for the eviction API, none for the scheduler.",
     FindingId.NULL_SELECTOR: "The budget has no selector and selects no pod.",
@@ -78,7 +79,7 @@ def _issues(audit: BudgetAudit) -> list[_Issue]:
 def _unread(audit: BudgetAudit) -> Iterator[_Issue]:
     for each in audit.assumptions:
         if each.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT):
-            yield _Issue(_UNREAD, Severity.ERROR, each.subject, f"{each.subject}: {each.message}", "")
+            yield _Issue(_UNREAD, Severity.ERROR, each.subject, assumption_text(each), "")
 
 
 def _found(audit: BudgetAudit) -> Iterator[_Issue]:

@@ -199,7 +199,7 @@ def _priorities(audit: BudgetAudit) -> Section:
         legend.append(f"{count(left_out, 'more budget')} not searched")
     return Section(
         "LOWEST PRIORITY",
-        "at which a new pod would violate a budget that allows no disruption now, if it requests all capacity of the"
+        "at which a new pod would violate a budget that allows no disruptions now, if it requests all capacity of the"
         " node that is free or used by pods of at most the victim's priority; (n) = only if pinned to this node"
         if rows
         else "",
@@ -303,7 +303,7 @@ def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
         reasons.append(f"{count(item.missing, 'pod')} {agree(item.missing, 'is')} not created yet")
     why = f": {'; '.join(reasons)}" if reasons else ""
     return (
-        f"allows no disruption now: {item.current_healthy:,} of {count(item.expected_pods, 'pod')} ready,"
+        f"allows no disruptions now: {item.current_healthy:,} of {count(item.expected_pods, 'pod')} ready,"
         f" {item.desired_healthy:,} desired{why}",
     )
 

@@ -45,7 +45,7 @@ def report_of(issues: Sequence[dict[str, Any]]) -> str:
 
 
 def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, Any]:
-    """A note that is about no object, placed at the first object of the change."""
+    """A note that is about no object, placed at the first object in the change."""
     place = nearest_location(GateFinding(rule=RuleId.MAX_VICTIMS, subject=""), check, stream_name)
     return {
         "description": words,

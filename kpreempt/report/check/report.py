@@ -164,7 +164,8 @@ def _cluster(check: Check, *, has_age: bool) -> str:
         facts.append(f"read {format_duration(cluster.age_seconds)} ago" if cluster.age_seconds else "read just now")
     if check.runs > 1:
         is_all = check.explored_all
-        facts.append(f"worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed:,}")
+        runs = "both runs" if is_all and check.runs == 2 else f"{'all ' if is_all else ''}{count(check.runs, 'run')}"
+        facts.append(f"worst of {runs}, seed {check.seed:,}")
     return " · ".join(filter(None, facts))
 
 
@@ -424,7 +425,7 @@ def _capacity(check: Check, options: RenderOptions) -> Section:
     maps = [Picture(partial(node_maps, check.nodes))] if check.nodes else []
     return Section(
         "CAPACITY",
-        f"free on all nodes: {free}" if free else "",
+        f"free in total: {free}" if free else "",
         [*(maps if options.is_full else []), Table(columns("NODE", *titles, right=titles), rows, noun="node")],
         heading="Capacity of the nodes",
         anchor="nodes",

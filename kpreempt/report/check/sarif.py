@@ -27,6 +27,7 @@ from kpreempt.report.quoting import plain, shortened
 from kpreempt.report.rules import rule_page
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Check, DriftKind, FindingStatus, GateFinding, PreviousRun
+from kpreempt.verdict.unread import assumption_text
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "kpreempt/v1"
@@ -94,9 +95,7 @@ def _rule(rule: RuleId, options: RenderOptions) -> dict[str, Any]:
 
 
 def _notification(assumption: Assumption) -> dict[str, Any]:
-    about = " ".join(part for part in (assumption.subject, assumption.field) if part)
-    text = f"{about}: {assumption.message}" if about else assumption.message
-    return {"level": "note", "message": {"text": _shown(text)}}
+    return {"level": "note", "message": {"text": _shown(assumption_text(assumption))}}
 
 
 def _result(finding: GateFinding, index: int, check: Check, stream_name: str) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
     name = _shown(finding.change or finding.subject or "cluster")
     location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
     if not own.path and not own.stream:
-        location["message"] = {"text": "A file of the change; the object itself has no file."}
+        location["message"] = {"text": "A file in the change; the object itself has no file."}
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": index,

@@ -29,14 +29,14 @@ _SKIPPED = "not searched on a cluster of this size; --node NAME searches them fo
 
 _WORDS = {
     ChangeKind.TOLERATION: "tolerate the taint {subject}",
-    ChangeKind.PREFERENCE: "drop its {subject}",
+    ChangeKind.PREFERENCE: "drop the pod's {subject}",
     ChangeKind.NODE_SELECTOR: "drop the node selector {subject}",
     ChangeKind.NODE_AFFINITY: "drop the required node affinity {subject}",
     ChangeKind.POD_AFFINITY: "drop the required pod affinity to {subject}",
     ChangeKind.POD_ANTI_AFFINITY: "drop the required anti-affinity to {subject}",
     ChangeKind.SPREAD: "drop the topology spread constraint {subject}",
     ChangeKind.HOST_PORT: "drop the host port {subject}",
-    ChangeKind.PREEMPTION_POLICY: "let it preempt other pods (preemptionPolicy {subject})",
+    ChangeKind.PREEMPTION_POLICY: "let the pod preempt other pods (preemptionPolicy {subject})",
     ChangeKind.UNCORDON: "uncordon {subject}",
     ChangeKind.WITHOUT_POD: "remove pod {subject}",
     ChangeKind.CORDON: "cordon {subject}",
@@ -53,12 +53,16 @@ def changes_section(verdict: Verdict, options: RenderOptions) -> Section:
         goal = "the pod lands" if verdict.outcome.stays_pending else "no pod is evicted"
         lacks_budgets = are_budgets_unread(verdict.assumptions)
         search = verdict.proposal_search or ProposalSearch()
-        section = proposals_section(verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)
+        has_node = more is not None and bool(more.kinds)
+        section = proposals_section(
+            verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets, has_node=has_node
+        )
     if more is None:
         return section
     line = ("or " if is_sought and more.kinds else "", *describe_one_more_node(more))
     tried = [Span(join_options(more.options), "code")] if more.kinds else []
-    others = [f"also like {join_names([each.like for each in more.kinds[1:]])}"] if more.kinds[1:] else []
+    alternatives = join_names([each.like for each in more.kinds[1:]]).replace(" and ", " or ")
+    others = [f"a node like {alternatives} works, too"] if more.kinds[1:] else []
     assumed = [Span(f"assumed: {each}", "warn") for each in more.assumed]
     node = Listing([[line, *tried, *others, *assumed]])
     short = section.short or Section("FIX")
@@ -86,7 +90,7 @@ def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
     like = more.kinds[0].like
     if widest and len(like) > widest:
         like = f"{like[: widest // 2]}…{like[1 - widest // 2 :]}"
-    kind = (strong(f"1 more node like {like}"), f" ({amounts_of(more.kinds[0])}): ")
+    kind = (strong(f"add 1 node like {like}"), f" ({amounts_of(more.kinds[0])}): the pod ")
     return (*kind, Span("lands", "good"), f" {destination}")
 
 
@@ -110,16 +114,19 @@ def proposals_section(
     options: RenderOptions,
     *,
     lacks_budgets: bool,
+    has_node: bool = False,
 ) -> Section:
     """The changes that achieve the ``goal``, numbered, and how thorough the search was.
 
-    ``lacks_budgets``: no PodDisruptionBudgets could be read.
+    ``lacks_budgets``: no PodDisruptionBudgets could be read. ``has_node``: adding a node achieves the goal as well.
     """
     if not proposals:
         text = nothing_found(search)
         return Section("CHANGES", text, priority=_INSTEAD, short=Section("FIX", text))
     is_pair = all(len({change.kind for change in proposal.changes}) > 1 for proposal in proposals)
-    these = "this change" if len(proposals) == 1 else "any one of these changes (least intrusive first)"
+    number = len(proposals) + has_node
+    order = " (least intrusive first)" if len(proposals) > 1 else ""
+    these = {1: "this change", 2: f"either change{order}"}.get(number, f"any of these changes{order}")
     only = "no single change is enough; " if is_pair else ""
     items: list[list[Words]] = []
     brief: list[list[Words]] = []
@@ -162,9 +169,15 @@ def proposals_section(
 
 def describe_changes(changes: Sequence[Change]) -> Phrase:
     """The changes in words, in the imperative."""
+    removed = [change.subject for change in changes if change.kind is ChangeKind.WITHOUT_POD]
+    if len(removed) > 1:
+        changes = [change for change in changes if change.kind is not ChangeKind.WITHOUT_POD]
+    words = [_in_words(change) for change in changes]
+    if len(removed) > 1:
+        words.append(f"remove pods {join_names(removed, limit=len(removed))}")
     parts: list[str | Span] = []
-    for number, change in enumerate(changes):
-        parts += [", and " if number else "", strong(_in_words(change))]
+    for number, each in enumerate(words):
+        parts += [", and " if number else "", strong(each)]
     return tuple(parts)
 
 
@@ -198,7 +211,7 @@ def _in_words(change: Change) -> str:
     if change.kind == ChangeKind.MAX_SKEW:
         return f"allow a skew of {after:,} instead of {before:,} for {subject}"
     if change.kind == ChangeKind.PRIORITY:
-        return f"raise its priority from {before:,} to {after:,}"
+        return f"raise the pod's priority from {before:,} to {after:,}"
     if change.kind == ChangeKind.BUDGET:
         return f"let budget {subject} allow {count(after, 'disruption')} instead of {before:,}"
     return _WORDS[change.kind].format(subject=subject)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, format_reading, name_all
 from kpreempt.report.blocks import Phrase, Span, strong
-from kpreempt.report.evidence import describe_devices, join_names, rejection_of
+from kpreempt.report.evidence import devices_in_a_sentence, join_names, rejection_of
 from kpreempt.report.explain.chance import (
     chance_of_landing,
     chance_of_preemption,
@@ -18,13 +18,13 @@ from kpreempt.report.explain.changes import describe_changes
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import AssumptionKind, Outcome, Reprieve, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
-from kpreempt.verdict.unread import absent_sentence, are_budgets_unread, is_absent
+from kpreempt.verdict.unread import LIST, absent_sentence, are_budgets_unread, assumption_text, is_absent
 
 _NOT_READ = (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT)
 _MAX_TIED = 3
 # A cluster hardly ever shows more kinds of rejections.
 _MAX_CLAUSES = 8
-_EVEN_EMPTY = ": these nodes reject it even when empty"
+_EVEN_EMPTY = ", because these nodes reject the pod even when empty"
 
 
 def headline(verdict: Verdict) -> Phrase:
@@ -218,18 +218,21 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
     # The pod would fit next to lower-priority pods if they released their devices, but evictions release no devices.
     kept_devices = next(
         (
-            f", because evicting pods frees no devices: on {node}, {describe_devices(detail)}"
+            f", because evicting pods does not free devices. On {node}, {devices_in_a_sentence(detail)}"
             for node, status in verdict.filter.items()
             if isinstance(detail := status.detail, InsufficientDevices) and detail.fits_without_lower
         ),
         "",
     )
+    if verdict.permanently_unschedulable:
+        kept_devices = ""
+    even_empty = _EVEN_EMPTY if verdict.permanently_unschedulable else ""
     return (
         name,
         Span(" is unschedulable now", "bad"),
         ": ",
         *_rejections(verdict, kinds),
-        f"; preemption doesn't help{_EVEN_EMPTY if verdict.permanently_unschedulable else kept_devices}.",
+        f"{'. Preemption' if kept_devices else '; preemption'} doesn't help{kept_devices}{even_empty}.",
     )
 
 
@@ -280,8 +283,9 @@ def _uncertain(verdict: Verdict) -> Phrase:
     reason = verdict.reason or (first.message if first else "")
     # A resource that seems missing may exist.
     if unread is not None:
-        colon = ":" if unread.kind is AssumptionKind.ABSENT else ""
-        reason = f"{unread.subject}{colon} {unread.message}"
+        reason = assumption_text(unread)
+        if unread.field == LIST and unread.kind is AssumptionKind.UNREADABLE:
+            reason = f"{unread.subject} {unread.message}"
     because = (": ", reason.rstrip(".")) if reason else ()
     phrase: Phrase = ("The outcome for ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
     if not (nodes := destinations(verdict)):

@@ -51,8 +51,8 @@ def replica_sections(workload: Workload) -> list[Section]:
     )
     definition = Sentence(
         Span(
-            f"{running}replicas are scheduled in sequence, assuming that victims are gone before the next replica is"
-            f" tried and are not replaced; other pending pods are not tried{chance}",
+            f"{running}replicas are scheduled in sequence, assuming that each replica's victims are gone before the"
+            f" next replica is tried, and that victims are not replaced; other pending pods are not tried{chance}",
             "dim",
         )
     )
@@ -172,8 +172,16 @@ def _outcomes(workload: Workload) -> Phrase:
             2: f"neither {'additional ' if which == 'more ' else which}replica lands",
         }
         start = none.get(workload.replicas, f"none of the {workload.replicas:,} {noun} lands")
-        first = (f"{start} immediately, ", *first)
-    return (*joined([first, *others]), ".")
+        first = (f"{start} immediately: ", *first)
+    return (*_listed([first, *others]), ".")
+
+
+def _listed(clauses: Sequence[Phrase]) -> Phrase:
+    """``a``, ``a and b`` or ``a, b, and c``."""
+    if len(clauses) < 2:
+        return tuple(clauses[0])
+    *most, last = clauses
+    return (*joined(most), ", and ", *last)
 
 
 def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:

@@ -154,7 +154,7 @@ CHANGES: Mapping[str, Change] = {
         "1.35",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
-        added="A rejected eviction says why its PDB allows no disruption: a failed sync, or its condition.",
+        added="A rejected eviction says why its PDB allows no disruptions: a failed sync, or its condition.",
     ),
     "eviction_rejects_unreadable_store_option": Change(
         "1.32",

@@ -331,7 +331,9 @@ DIALECT = Dialect(
     algorithm="kube-1.8",
     # PodPriority, and with it preemption, is off by default; selecting this version turns it on.
     gates={"PodPriority": True, BY_TAINTS: False},
-    assumed_gates={"PodPriority": "assumed to be on; by default it is off in 1.8, which disables preemption"},
+    assumed_gates={
+        "PodPriority": "assuming that feature gate PodPriority is on (off by default in 1.8, which disables preemption)"
+    },
     api_versions=("componentconfig/v1alpha1",),
     priorities=PRIORITIES,
     priority_arguments=("serviceAntiAffinity", "labelPreference"),

@@ -279,12 +279,12 @@ KIND = NodeKind("a", 2, {"cpu": 3500, "memory": 2**33, "pods": 110, "ephemeral-s
     [
         pytest.param(
             OneMoreNode([KIND], ["--add-node=a"], "a-new-1", ["a-new-1"]),
-            "1 more node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): lands there",
+            "add 1 node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): the pod lands there",
             id="on the new node",
         ),
         pytest.param(
             OneMoreNode([KIND], ["--add-node=a"], "a-new-1", ["b", "a-new-1"]),
-            "1 more node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): lands on b or a-new-1",
+            "add 1 node like a (3.5 cpu, 8Gi memory, 8 nvidia.com/gpu): the pod lands on b or a-new-1",
             id="on another one as well, since domains are counted anew",
         ),
         pytest.param(

@@ -36,7 +36,8 @@ POD = {
 FRESH = {**NAMESPACE, "metadata": {"name": "fresh"}}
 IN_FRESH = {**NEW, "metadata": {"name": "new", "namespace": "fresh"}}
 UNKNOWN = (
-    "PDBs are unknown because the snapshot has none: add them (kubectl get pdb -A -o json), or pass --assume-none pdb."
+    "The snapshot has no PDBs: add them (kubectl get pdb -A -o json), or pass --assume-none pdb if the"
+    " cluster has none."
 )
 ALLOWED = ("--max-victims", "off", "--max-pending", "off", "--min-ready", "off", "--max-broken-dependencies", "off")
 

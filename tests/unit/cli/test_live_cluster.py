@@ -69,7 +69,7 @@ def test_a_workload_without_pods_is_made_of_the_template_that_the_server_has(
     with FakeApi(FakeCluster(objects_by_kind(items))) as api:
         job = kpreempt("explain", "job/report", "-n", "shop", "--server", api.url)
         nightly = kpreempt("explain", "cj", "nightly", "-n", "shop", "--server", api.url)
-    assert job.stdout.startswith("shop/report: neither missing replica lands immediately, 2 preempt 2 pods.")
+    assert job.stdout.startswith("shop/report: neither missing replica lands immediately: 2 preempt 2 pods.")
     assert nightly.stdout.startswith("shop/nightly: both replicas land.")
 
 

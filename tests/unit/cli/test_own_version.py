@@ -165,7 +165,7 @@ def test_an_eviction_is_reconstructed_by_the_version_of_that_time(kpreempt: Kpre
     ask = ["who-evicted", "encode-1", "-n", "batch", "--snapshot", str(ON_CALL / "cluster.yaml"), *NOW]
     found = json.loads(kpreempt(*ask, "--before", before, "-o", "json").stdout)
     assert found["preemptions"][0]["reconstruction"]["algorithm"] == "kube-1.30"
-    assert "by kube-1.30: confirmed" in " ".join(kpreempt(*ask, "--before", before).stdout.split())
+    assert "confirmed by kube-1.30" in " ".join(kpreempt(*ask, "--before", before).stdout.split())
 
 
 def test_a_line_of_a_batch_is_recorded_or_that_of_its_objects(kpreempt: Kpreempt) -> None:

@@ -50,14 +50,14 @@ def document(kpreempt: Kpreempt, *arguments: str) -> dict[str, Any]:
         pytest.param(["rs/web-5f7", "--replicas", "1"], "shop/web-5f7: 1 more replica lands.", id="one in addition"),
         pytest.param(
             ["Deployment/web", "--replicas", "9"],
-            "shop/web: 5 of 9 more replicas land, 4 stay pending.",
+            "shop/web: 5 of 9 more replicas land, and 4 stay pending.",
             id="more than there is room for",
         ),
         pytest.param(["sts/db"], "shop/db: both missing replicas land.", id="the next ordinals of a StatefulSet"),
         pytest.param(["ds/agent"], "shop/agent: both missing replicas land.", id="a DaemonSet's other nodes"),
         pytest.param(
             ["job/report"],
-            "shop/report: neither missing replica lands immediately, 2 preempt 2 pods.",
+            "shop/report: neither missing replica lands immediately: 2 preempt 2 pods.",
             id="a Job without pods, of its template",
         ),
         pytest.param(["cj", "nightly"], "shop/nightly: both replicas land.", id="a CronJob's next Job"),

@@ -219,7 +219,7 @@ def test_a_paused_deployment_scales_and_does_not_roll() -> None:
 
 
 def test_a_size_that_is_right_by_chance_holds_up_the_rollout_until_the_next_scaling() -> None:
-    """As the genuine controller does: it notes a size only where it changes one."""
+    """As the real controller does: it notes a size only where it changes one."""
     before, after = rolling(7), rolling(6)
     old = [noted(before, "v1", 6)]
     assert reconcile_deployment(after, noted(before, "v2", 0), old) == []

@@ -426,7 +426,7 @@ def test_who_preempted_says_who_when_and_why() -> None:
     terms = {words_of(term): words_of(what) for term, what in zip(page.all("dt"), page.all("dd"), strict=True)}
     assert terms["by"].startswith("shop/checkout-1 (still pending, nominated to node-b")
     assert "Preempted by pod " in words_of(section_of(page, "eviction-1"))
-    assert terms["before"].startswith("in the snapshot of 2026-11-21T03:09:00Z")
+    assert terms["before"].startswith("confirmed by kube-1.36 with the snapshot of 2026-11-21T03:09:00Z")
     assert words_of(page.all("h2")[0]) == "Eviction at 2026-11-21T03:10:30Z"
 
 

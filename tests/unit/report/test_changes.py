@@ -67,7 +67,7 @@ def section(verdict: Verdict, **options: Any) -> str:
         ),
         pytest.param(
             Change(ChangeKind.PRIORITY, before=1000, after=2001),
-            "raise its priority from 1,000 to 2,001",
+            "raise the pod's priority from 1,000 to 2,001",
             id="a higher priority",
         ),
         pytest.param(

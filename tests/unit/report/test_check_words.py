@@ -132,16 +132,16 @@ FINDINGS = {
         "CronJob shop/c uses a removed API version: batch/v1beta1 is not served as of Kubernetes 1.25",
     ),
     "a budget that blocks drains": (
-        finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
-        "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
+        finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", detail="it allows no disruptions"),
+        "PodDisruptionBudget shop/api blocks all drains: it allows no disruptions",
     ),
     "a PDB with a mistyped selector": (
         finding(RuleId.PDB_SELECTOR, "PodDisruptionBudget shop/api", detail="it selects no pod: app=apo"),
         "PodDisruptionBudget shop/api selects the wrong pods: it selects no pod: app=apo",
     ),
     "a PDB that allows nothing at night": (
-        finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
-        "PodDisruptionBudget shop/api blocks drains at an autoscaler's minimum: it allows no disruption",
+        finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", detail="it allows no disruptions"),
+        "PodDisruptionBudget shop/api blocks drains at an autoscaler's minimum: it allows no disruptions",
     ),
     "a loosened PDB": (
         finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", detail="allowed 0 disruptions, now 2"),

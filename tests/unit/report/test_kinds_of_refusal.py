@@ -75,7 +75,7 @@ def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, wid
     verdict = rejected_by(*range(20, 20 - kinds, -1))
     text = render([verdict], "text", options=RenderOptions(width=width, extent=Extent.SCREEN))
     sentence = " ".join(text.partition("\n\n")[0].split())
-    assert sentence.endswith("preemption doesn't help: these nodes reject it even when empty.")
+    assert sentence.endswith("preemption doesn't help, because these nodes reject the pod even when empty.")
     assert "other" not in sentence
     reported = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
     assert sum(reported) in (len(verdict.filter), 2 * len(verdict.filter))

@@ -89,7 +89,7 @@ def test_never_is_said_only_where_no_state_of_the_nodes_helps(
     verdict = decide(cluster, pod)
     assert (verdict.outcome, verdict.permanently_unschedulable) == (Outcome.UNSCHEDULABLE, is_permanent)
     said = headline(cluster, pod)
-    assert ("these nodes reject it even when empty" in said) == is_permanent
+    assert ("these nodes reject the pod even when empty" in said) == is_permanent
     assert "is unschedulable now" in said
     waiting = ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, pod])
     assert re.search(r"unschedulable now \(.*\); preemption doesn't help", pending(waiting))

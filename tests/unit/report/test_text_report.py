@@ -106,7 +106,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
             two_full_nodes(),
             incoming("64"),
             "shop/api is unschedulable now: both nodes are too small; "
-            "preemption doesn't help: these nodes reject it even when empty.",
+            "preemption doesn't help, because these nodes reject the pod even when empty.",
             id="it is too large for every node",
         ),
         pytest.param(

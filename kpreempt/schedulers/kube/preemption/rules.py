@@ -63,7 +63,7 @@ class PreemptionRules(Plugin):
         return Eligibility(True)
 
     def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
-        """Return whether ``victim`` may be evicted for ``pod``: if its priority is lower and it ``is_eligible_pod``.
+        """Return whether ``victim`` may be evicted: if its priority is lower and ``is_eligible_pod`` allows it.
 
         An override is called for the pods of a node one after the other, the least important first; evictable pods are
         then already removed from the node and from ``state``. If priority no longer decides here, the freed resources

@@ -520,7 +520,7 @@ def test_an_apply_that_is_refused_is_that_and_not_something_unknown() -> None:
 
 
 def test_an_objection_is_about_its_object() -> None:
-    against = StaticFinding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/db", "it allows no disruption")
+    against = StaticFinding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/db", "it allows no disruptions")
     results, (finding,) = put(simulation(), facts=Facts(is_live=True, static_findings=[against]))
-    assert (finding.rule, finding.detail) == (RuleId.PDB_BLOCKS_DRAIN, "it allows no disruption")
+    assert (finding.rule, finding.detail) == (RuleId.PDB_BLOCKS_DRAIN, "it allows no disruptions")
     assert not passes(results)

@@ -408,7 +408,7 @@ RECORDED = [json.loads(line) for line in (ROOT / "fixtures/defaults/workloads.js
 @pytest.mark.parametrize(
     "recorded", RECORDED, ids=[f"{i}-{each['manifest']['kind']}" for i, each in enumerate(RECORDED)]
 )
-def test_what_the_genuine_server_made_of_a_manifest_is_no_change(recorded: dict[str, Any], applied: bool) -> None:
+def test_what_the_real_server_made_of_a_manifest_is_no_change(recorded: dict[str, Any], applied: bool) -> None:
     manifest, live = recorded["manifest"], copy.deepcopy(recorded["served"])
     if applied:
         live["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(manifest)}
