@@ -93,7 +93,7 @@ def test_each_replica_takes_devices_of_its_own(kpreempt: Kpreempt, tmp_path: Pat
     path.write_text(json.dumps(deployment(3)), encoding="utf-8")
     # Of four devices one is taken, so that there are two for one replica alone.
     run = kpreempt("explain", "-f", str(path), "--snapshot", str(ROOMY), "--replicas", "3", "--algorithm", "kube-1.36")
-    assert " ".join(run.stdout.split()).startswith("ml/train: 1 of 3 replicas lands, 2 stay pending")
+    assert " ".join(run.stdout.split()).startswith("ml/train: 1 of 3 replicas lands, and 2 stay pending")
 
 
 @pytest.mark.parametrize(
