@@ -22,21 +22,21 @@ _MAX_COMMANDS = 6
 # What the description of an enumeration leaves to the name of a value.
 _MEANINGS = {
     "Outcome": {
-        "Lands": "it gets a node without an eviction",
-        "NotScheduled": "the scheduler does not attempt it: it is gated, held, or of another scheduler",
-        "Preempts": "it is nominated to a node, and its victims violate no budget",
-        "PreemptsViolatingBudgets": "it preempts, and some evictions violate a budget",
-        "Uncertain": "something unknown decides between outcomes",
+        "Lands": "the pod gets a node without an eviction",
+        "NotScheduled": "the scheduler does not attempt the pod, which is gated, held, or belongs to another scheduler",
+        "Preempts": "the pod is nominated to a node, and evicting its victims violates no budget",
+        "PreemptsViolatingBudgets": "the pod preempts, and some evictions violate a budget",
+        "Uncertain": "the outcome depends on something unknown",
     },
     "Code": {
         "": "schedulers before 1.18 have no codes",
-        "Error": "an error ended the step",
+        "Error": "the step ended with an error",
         "Pending": "a plugin waits, for example for devices",
         "Skip": "the plugin has nothing to do for the pod",
         "Success": "the node or the pod passes",
-        "Unschedulable": "rejected, and evictions may help",
-        "UnschedulableAndUnresolvable": "rejected, and evictions cannot help",
-        "Wait": "a permit plugin waits",
+        "Unschedulable": "the node or the pod is rejected, but evictions may help",
+        "UnschedulableAndUnresolvable": "the node or the pod is rejected, and evictions cannot help",
+        "Wait": "a Permit plugin delays the binding",
     },
     "VolumeFit": {
         "EveryOrder": "the claims fit in every order",
@@ -69,54 +69,54 @@ _MEANINGS = {
         "Settled": "nothing more happens",
     },
     "PendingState": {
-        "BeingDeleted": "it has a deletion timestamp",
-        "Gated": "it has scheduling gates",
-        "Held": "a plugin other than scheduling gates keeps it out of the queue",
-        "NeverAttempted": "the scheduler has reported no attempt",
-        "NoScheduler": "no profile has its schedulerName",
+        "BeingDeleted": "the pod has a deletion timestamp",
+        "Gated": "the pod has scheduling gates",
+        "Held": "a plugin other than scheduling gates keeps the pod out of the queue",
+        "NeverAttempted": "the scheduler has not reported an attempt to schedule the pod",
+        "NoScheduler": "no profile has the pod's schedulerName",
         "StaleNomination": "preemption on the nominated node no longer helps",
-        "WaitsForVictims": "its victims on the nominated node are terminating",
+        "WaitsForVictims": "the pod's victims on the nominated node are terminating",
     },
     "QueueTimeSource": {
-        "Condition": "when its attempts began to fail",
-        "Creation": "when the pod was created",
-        "Event": "the last attempt that an event reports",
-        "None": "unknown",
+        "Condition": "the time at which attempts to schedule the pod started to fail",
+        "Creation": "the time at which the pod was created",
+        "Event": "the time of the last attempt that an event reports",
+        "None": "the time is unknown",
     },
-    "Agreement": {"Different": "different reasons", "Same": "the same message"},
+    "Agreement": {"Different": "messages with different reasons", "Same": "the same message"},
     "PendingChangeKind": {
-        "Changed": "it is still pending, with another outcome or state",
-        "Landed": "it got a node",
-        "New": "it was not pending before",
+        "Changed": "the pod is still pending, with another outcome or state",
+        "Landed": "the pod got a node",
+        "New": "the pod was not pending before",
     },
     "PodPhase": {
-        "Finished": "all its containers have ended",
-        "NotFound": "it is not in the cluster",
-        "Pending": "it has no node",
-        "Running": "it has a node",
-        "Terminating": "it has a deletion timestamp",
-        "Unknown": "not even its name is known",
+        "Finished": "all containers of the pod have ended",
+        "NotFound": "the pod is not in the cluster",
+        "Pending": "the pod has no node",
+        "Running": "the pod has a node",
+        "Terminating": "the pod has a deletion timestamp",
+        "Unknown": "not even the pod's name is known",
     },
     "SizeName": {
         "own": "the pod's own requests",
-        "ownPlusFree": "the pod's own requests and what is free on its node",
+        "ownPlusFree": "the pod's own requests plus the free capacity of its node",
         "typical": "the median of all pods' requests",
     },
     "FindingId": {
-        "allows-none-now": "it allows no disruptions in the current state",
+        "allows-none-now": "the budget allows no disruptions in the current state",
         "invalid-selector": "the selector cannot be parsed",
         "no-budget": "the workload has several replicas and no budget",
         "no-status": "the disruption controller has not written a status",
-        "null-selector": "the selector is missing, and matches no pod",
-        "protects-nothing": "it allows all its pods to be disrupted",
+        "null-selector": "the selector is missing, so the budget matches no pod",
+        "protects-nothing": "the budget allows all its pods to be disrupted",
         "selects-nothing": "the selector matches no pod",
-        "several-workloads": "its pods belong to more than one workload",
-        "stale-status": "the status is older than the spec",
+        "several-workloads": "the budget's pods belong to more than one workload",
+        "stale-status": "the budget's status is older than its spec",
     },
     "Severity": {
-        "error": "it blocks drains permanently, or an outage is imminent",
-        "note": "it may be intended",
-        "warning": "it is probably not intended",
+        "error": "the budget is invalid, blocks drains permanently, or would be violated by preemption",
+        "note": "the situation may be intended",
+        "warning": "the situation is probably not intended",
     },
     "RemedyAction": {
         "CreateBudget": "create a budget for the workload",
@@ -128,19 +128,23 @@ _MEANINGS = {
     "check.ChangeKind": {
         "Created": "an object that the cluster does not have",
         "Deleted": "an object that the change deletes",
-        "Unchanged": "the object is the same",
+        "Unchanged": "an object that does not change",
     },
-    "RuleSeverity": {"error": "it fails the gate", "off": "it is not checked", "warn": "it is only reported"},
+    "RuleSeverity": {
+        "error": "a violation fails the gate",
+        "off": "the rule is not checked",
+        "warn": "a violation is only reported",
+    },
     "DriftKind": {
         "Better": "the figure is lower than in the previous run",
-        "Fixed": "the previous run had it, and this one does not",
-        "New": "only this run has it",
+        "Fixed": "the previous run had the finding, and this run does not",
+        "New": "this run has the finding, and the previous run did not",
         "Worse": "the figure is higher than in the previous run",
     },
     "DrainRemedyAction": {
-        "AddNode": "add a node like this one",
+        "AddNode": "add a node like `target`",
         "Delete": "delete the object",
-        "Option": "add an option to the command",
+        "Option": "add an option to the `kubectl drain` command",
         "Scale": "scale the workload",
         "Set": "set a field of the budget",
     },
@@ -149,32 +153,32 @@ _MEANINGS = {
         "LocalStorage": "Cluster Autoscaler: the pod has a hostPath or an emptyDir on disk",
         "NoController": "Cluster Autoscaler: no controller owns the pod",
         "NotSafeToEvict": "Cluster Autoscaler: `cluster-autoscaler.kubernetes.io/safe-to-evict` is false",
-        "SystemPod": "Cluster Autoscaler: a pod of kube-system without a budget",
+        "SystemPod": "Cluster Autoscaler: the pod is in kube-system and has no budget",
     },
     "QueueName": {
-        "Active": "it is tried next",
-        "Backoff": "it waits until its backoff ends",
-        "Gated": "it has scheduling gates, or a plugin holds it",
-        "Unschedulable": "it waits for an event that may help",
+        "Active": "the pod is ready to be tried",
+        "Backoff": "the pod waits until its backoff ends",
+        "Gated": "the pod has scheduling gates, or a plugin holds it",
+        "Unschedulable": "the pod waits for an event that may help",
     },
-    "Step": {"NominatedNodes": "the nodes that can be chosen"},
+    "Step": {"NominatedNodes": "the nodes to which the pod can be nominated"},
     "UpgradeEffect": {
-        "EvictsNoPods": "it landed by evictions before, and now without any",
-        "LandsElsewhere": "it lands on other nodes",
-        "LandsNow": "it did not land before",
-        "NoLongerLands": "it landed before",
-        "Unknown": "what changes is unknown",
+        "EvictsNoPods": "the pod preempted pods before, and now lands without evictions",
+        "LandsElsewhere": "the pod lands on other nodes",
+        "LandsNow": "the pod did not land before, and now lands",
+        "NoLongerLands": "the pod landed before, and no longer lands",
+        "Unknown": "the effect is unknown",
     },
     "DecisionKind": {
-        "Bound": "it was bound to a node",
-        "Nominated": "it was nominated to a node",
-        "Unschedulable": "the attempt failed with a message",
+        "Bound": "the pod was bound to a node",
+        "Nominated": "the pod was nominated to a node",
+        "Unschedulable": "an attempt to schedule the pod failed with a message",
     },
     "HistoryEventType": {
         "Added": "the object, or a pod on the node, was created",
         "Bound": "the pod was bound",
         "Changed": "the object changed",
-        "Deleted": "the object, or a pod on the node, is gone",
+        "Deleted": "the object, or a pod on the node, was deleted",
         "Nominated": "the pod was nominated to a node",
         "Unschedulable": "an attempt to schedule the pod failed",
     },
@@ -184,7 +188,7 @@ _MEANINGS = {
         "pipeline": "resources that are being freed were reserved for a task",
         "unallocate": "an allocation was undone",
         "unevict": "an eviction was undone",
-        "unpipeline": "such a reservation was undone",
+        "unpipeline": "a reservation made by `pipeline` was undone",
     },
     "Purpose": {
         "Allocate": "place a task",
@@ -195,18 +199,18 @@ _MEANINGS = {
         "Reclaim": "evict tasks of other queues",
     },
     "AttemptOutcome": {
-        "Allocated": "the task gets the node at once",
+        "Allocated": "the task gets the node immediately",
         "Enqueued": "the job is admitted to its queue",
         "NoNode": "no node is feasible",
         "NotEnqueued": "the job is not admitted to its queue",
         "Pipelined": "the task waits for resources that are being freed",
-        "PrePredicateFailed": "a check before all nodes failed",
+        "PrePredicateFailed": "a check that runs before any node is tried failed",
     },
     "StatementOutcome": {
-        "Committed": "its operations take effect",
-        "Discarded": "its operations are undone",
+        "Committed": "the statement's operations take effect",
+        "Discarded": "the statement's operations are undone",
     },
-    "WorkloadOutcome": {"Pending": "it gets no quota"},
+    "WorkloadOutcome": {"Pending": "the Workload gets no quota"},
     "WorkloadChangeKind": {
         "borrowingLimit": "raise the borrowing limit",
         "nominalQuota": "raise the nominal quota",
@@ -280,17 +284,18 @@ def _options_of(request: type[Request]) -> Iterator[tuple[str, Option]]:
 
 
 def _options() -> Iterator[str]:
-    taken: dict[str, dict[str, str]] = {}
+    taken: dict[str, dict[str, list[str]]] = {}
     for command in COMMANDS:
         request = request_of(command)
         for name, option in _options_of(request):
             words = option.help(request) if callable(option.help) else option.help
-            taken.setdefault(name, {})[command] = words
+            taken.setdefault(name, {}).setdefault(_first_sentence(words), []).append(command)
     rules = {str(rule) for rule in RuleId}
     rows = [
-        [f"`{name}`", _first_sentence(next(iter(commands.values()))), _listed(commands)]
-        for name, commands in sorted(taken.items())
+        [f"`{name}`", meaning, _listed(commands)]
+        for name, meanings in sorted(taken.items())
         if name.lstrip("-").partition("/")[0] not in rules
+        for meaning, commands in meanings.items()
     ]
     return _rows(("option", "meaning", "commands"), rows)
 
@@ -359,13 +364,23 @@ def _documents() -> Iterator[str]:
     rows = (
         [
             f"`{_short(name)}`",
-            _first_sentence(each.get("description", "")),
+            _with_keys(_first_sentence(each.get("description", "")), each["properties"]),
             ", ".join(f"`{key}`" for key in each["properties"]),
         ]
         for name, each in sorted(_definitions().items())
         if "properties" in each
     )
     return _rows(("record", "what it is", "keys"), rows)
+
+
+def _with_keys(text: str, keys: Collection[str]) -> str:
+    """The text with the JSON keys instead of the attributes of the Python library."""
+
+    def to_key(match: re.Match[str]) -> str:
+        key = re.sub(r"_(\w)", lambda letter: letter[1].upper(), match[1])
+        return f"`{key}`" if key in keys else match[0]
+
+    return re.sub(r"`(\w+)`", to_key, text)
 
 
 def _columns() -> Iterator[str]:

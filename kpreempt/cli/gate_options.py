@@ -72,7 +72,7 @@ _OTHERS: dict[str, Any] = {
         _Texts,
         Option(
             ("--waive",),
-            "Waive a rule, or its findings about a subject: max-pending='Deployment dev/*'. Repeatable.",
+            "Waive a rule, or its findings about a subject, such as max-pending='Deployment dev/*'. Repeatable.",
             "RULE[=SUBJECT]",
             GATE,
             is_everyday=True,

@@ -140,7 +140,8 @@ _FEATURE_GATES = Option(
 )
 _ACTIONS = Option(
     ("--actions",),
-    "Actions of Volcano's scheduler, in order: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
+    "Volcano actions to run, in order (default: those in the scheduler configuration). "
+    "Choices: enqueue, allocate, backfill, preempt, reclaim (volcano-1.8).",
     "NAME,NAME,...",
     VOLCANO_PANEL,
     families=(VOLCANO,),
@@ -427,7 +428,7 @@ class ClusterRequest(Request):
         _Text,
         Option(
             ("--at",),
-            "With a recording: use the cluster state at TIME, or just before pod/NS/NAME was scheduled. Default: the "
+            "With a recording, use the cluster state at TIME, or just before pod/NS/NAME was scheduled. Default: the "
             "end of the recording.",
             "TIME",
             THE_CLUSTER,
@@ -439,7 +440,7 @@ class ClusterRequest(Request):
         list[str],
         Option(
             ("--assume-none",),
-            "If the snapshot has no objects of this kind (pdb, quota or hpa), assume that the cluster has none. "
+            "If the snapshot has no objects of this kind, such as pdb, quota or hpa, assume that the cluster has none. "
             "Repeatable.",
             "KIND",
             THE_CLUSTER,
@@ -648,7 +649,7 @@ class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces",
         _Text,
         Option(
             ("--events",),
-            "Apply the events in FILE (JSON lines or YAML) and show the queue after each.",
+            "Apply the events in FILE (JSON lines or YAML) and show the queue after each event.",
             "FILE",
             THE_CLUSTER,
             is_everyday=True,
@@ -774,7 +775,7 @@ class VolcanoRequest(
 
 
 class BatchRequest(ClusterRequest):
-    """Answer many scenarios, one JSON line each, in order.
+    """Evaluate many scenarios, one JSON line each, in order.
 
     An input line is {"name": ..., "objects": [...], "pod": {...}}, with optional keys "algorithm", "config" (a
     KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
@@ -1129,7 +1130,7 @@ class RecordRequest(Request):
         str,
         Option(
             ("--base-every",),
-            "Interval between full copies of the cluster state; a shorter one speeds up --at.",
+            "Interval between full copies of the cluster state; a shorter interval speeds up --at.",
             "TIME",
             RECORDING,
         ),

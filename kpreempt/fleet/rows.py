@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
 _KEY = (
     Column("cluster", TEXT, "the cluster's name in this sweep"),
-    Column("query", TEXT, "the query's id, with the values of its lists"),
+    Column("query", TEXT, "the query's ID, with the value used from each list in the query"),
     Column("algorithm", TEXT, "the scheduler as requested in the plan"),
 )
 _POD = Column("pod", TEXT, "`namespace/name` of the pod")
@@ -44,25 +44,25 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     "verdicts": (
         *_KEY,
         Column("kind", TEXT, "the kind of query"),
-        Column("item", NUMBER, "the row's index in the answer, from 0"),
+        Column("item", NUMBER, "the row's index in the answer, counted from 0"),
         Column("pod", TEXT, "`namespace/name` of the pod; empty if the answer is not about a single pod"),
         Column("priority", NUMBER, "the pod's priority"),
         Column("decided_by", TEXT, "the scheduler that decided, such as `kube-1.36`"),
         Column(
             "outcome",
             TEXT,
-            "the outcome as in `explain`; for `budgets` the worst severity; for `check` and `drain` `error` if a rule "
-            "is violated; otherwise `ok`",
+            "the outcome as in `explain`, or `NothingPending` if no pod is pending; for `budgets`, the worst severity "
+            "or `ok`; for `check` and `drain`, `error` if the gate fails, `warning` if it only warns, or `ok`",
         ),
-        Column("worst_outcome", TEXT, "the worst outcome of any order of tied pods and any replica"),
-        Column("certain", FLAG, "whether neither chance nor an unknown can change the outcome or the victims"),
+        Column("worst_outcome", TEXT, "the worst possible outcome, over all replicas and all orders of tied pods"),
+        Column("certain", FLAG, "true if neither chance nor missing information can change the outcome or the victims"),
         Column("victims", NUMBER, "the maximum number of evicted pods"),
         Column("violations", NUMBER, "the maximum number of evictions that violate a budget"),
         Column("replicas", NUMBER, "the number of requested pods"),
         Column(
             "placed",
             NUMBER,
-            "the number of these pods that land, including those that wait for their victims to terminate",
+            "the number of requested pods that get a node, including pods that wait for their victims to terminate",
         ),
         Column("capacity", NUMBER, "the minimum number of additional pods that fit, if requested"),
         Column("message", TEXT, "the scheduler's message, or why the pod waits"),
@@ -74,18 +74,22 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("victim", TEXT, "`namespace/name` of the evicted pod"),
         Column("priority", NUMBER, "the victim's priority; null if it is evicted only in another order of tied pods"),
         Column("owner", TEXT, "the victim's owner, such as `ReplicaSet api`"),
-        Column("violates_budget", FLAG, "whether its eviction violates a budget; null if unknown"),
-        Column("certain", FLAG, "whether it is evicted for every possible node and order"),
+        Column("violates_budget", FLAG, "whether the victim's eviction violates a budget; null if unknown"),
+        Column("certain", FLAG, "whether the victim is evicted in every possible outcome"),
     ),
     "budgets": (
         *_KEY,
         Column("pod", TEXT, "the pod whose victims the budget protects; empty in an audit"),
         Column("node", TEXT, "the node from which the victims are evicted; empty in an audit"),
         Column("budget", TEXT, "`namespace/name` of the PodDisruptionBudget"),
-        Column("allowed", NUMBER, "disruptions that the budget allows before the evictions"),
-        Column("remaining", NUMBER, "disruptions that it allows after them; negative if the budget is violated"),
-        Column("severity", TEXT, "in an audit: the worst severity of its findings, or `ok`"),
-        Column("findings", TEXTS, "in an audit: the ids of its findings"),
+        Column("allowed", NUMBER, "the number of disruptions that the budget allows before the evictions"),
+        Column(
+            "remaining",
+            NUMBER,
+            "the number of disruptions that the budget allows after the evictions; negative if it is violated",
+        ),
+        Column("severity", TEXT, "in an audit, the worst severity of the budget's findings, or `ok`"),
+        Column("findings", TEXTS, "in an audit, the IDs of the budget's findings"),
     ),
     "nodes": (
         *_KEY,
@@ -97,22 +101,22 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     "assumptions": (
         *_KEY,
         _POD,
-        Column("subject", TEXT, "the object"),
-        Column("field", TEXT, "its field"),
-        Column("message", TEXT, "what is not evaluated, and which part of the answer it could change"),
+        Column("subject", TEXT, "the object that the assumption is about"),
+        Column("field", TEXT, "the field of the object that the assumption is about"),
+        Column("message", TEXT, "what is not evaluated, and how it could change the answer"),
         Column("kind", TEXT, "`Unmodeled`, `Unreadable`, `Skipped`, `Uncertain`, `NotCompared` or `Informational`"),
     ),
     "failures": (
         *_KEY,
         Column("reason", TEXT, "`Input`, `Usage`, `NotFound`, `TooBig`, `Killed`, `Memory` or `Bug`"),
-        Column("message", TEXT, "one line: the problem, the place and the field"),
+        Column("message", TEXT, "the problem, its location and the field, in one line"),
         Column("hint", TEXT, "a one-line remedy"),
     ),
     "clusters": (
         _KEY[0],
         Column("source", TEXT, "the path, the URL without secrets, or `context NAME`"),
         Column("version", TEXT, "the cluster's Kubernetes version; empty if unknown"),
-        Column("taken_at", TEXT, "the time of the dump, in RFC 3339"),
+        Column("taken_at", TEXT, "the time of the snapshot, in RFC 3339 format"),
         Column("nodes", NUMBER, "the number of nodes"),
         Column("pods", NUMBER, "the number of pods"),
         Column("unpacked_bytes", NUMBER, "the decompressed size of the snapshot; null for a live cluster"),

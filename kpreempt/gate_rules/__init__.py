@@ -1025,7 +1025,7 @@ class RuleId(StrEnum):
     )
     ABSENT_KINDS = _about_unknown(
         "absent-kinds",
-        promise="the dump is complete",
+        promise="the snapshot is complete",
         meaning="Kinds that are missing from the dump and could change this verdict:"
         " PodDisruptionBudgets if pods are evicted, ResourceQuotas if new workloads create pods, PriorityClasses and"
         " volumes if pods refer to them. Also nodes that are missing from the dump although pods run on them.",

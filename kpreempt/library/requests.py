@@ -58,7 +58,7 @@ NAMESPACE = Option(
 )
 SELECTOR = Option(
     ("-l", "--selector"),
-    "Include only pods that match this label selector: app=web,tier!=db",
+    "Include only pods that match this label selector, such as app=web,tier!=db.",
     "SELECTOR",
     THE_POD,
     in_tools=True,
@@ -123,7 +123,7 @@ class Explain(Request):
         list[str],
         Option(
             ("--set",),
-            "Set a field of the pod: spec.containers[0].resources.requests.cpu=1500m. Repeatable.",
+            "Set a field of the pod, such as spec.containers[0].resources.requests.cpu=1500m. Repeatable.",
             "PATH=VALUE",
             WHAT_IF,
             families=(KUBE,),
@@ -325,8 +325,8 @@ class Check(Simulated):
         _Text,
         Option(
             ("--job-duration",),
-            "Run time of each pod of a Job without activeDeadlineSeconds (default: 10m), or never if the pods do not"
-            " end.",
+            "Assumed run time of each pod of a Job without activeDeadlineSeconds (default: 10m); 'never' if the pods "
+            "never end.",
             "TIME",
             SIMULATION,
             in_plans=ONE,
@@ -346,7 +346,7 @@ class Drain(Simulated):
     selector: Annotated[
         _Text,
         SELECTOR._replace(
-            help="Drain the nodes that match this label selector, in order of name: pool=a.",
+            help="Drain the nodes that match this label selector, such as pool=a, in order of name.",
             panel=THE_DRAIN,
             in_plans=LADDER,
         ),
@@ -432,7 +432,7 @@ class Drain(Simulated):
         str, Option(("--timeout",), "As in kubectl drain: give up on a node after TIME (0s: never).", "TIME", THE_DRAIN)
     ] = "0s"
     chunk_size: Annotated[
-        int, Option(("--chunk-size",), "Accepted for kubectl drain compatibility; has no effect.", "N", THE_DRAIN)
+        int, Option(("--chunk-size",), "Accepted for compatibility with kubectl drain; has no effect.", "N", THE_DRAIN)
     ] = 500
     one_by_one: Annotated[
         bool,

@@ -444,12 +444,12 @@ TOOLS: Mapping[str, Tool] = {
         lambda cluster, given: cluster.pending(**given),
     ),
     "budgets": Tool(
-        "Find PodDisruptionBudgets that block drains, protect nothing, or would be violated, and by which pods.",
+        "Find PodDisruptionBudgets that block drains, protect nothing, or would be violated, and the pods involved.",
         _arguments(Budgets),
         lambda cluster, given: cluster.budgets(**given),
     ),
     "at_risk": Tool(
-        "Find running pods that would be preempted, and by which pods.",
+        "Find running pods that would be preempted, and the pods that would preempt them.",
         _arguments(AtRisk),
         lambda cluster, given: cluster.at_risk(**given),
     ),

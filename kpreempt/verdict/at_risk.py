@@ -39,7 +39,7 @@ class SizeName(StrEnum):
 
 
 class Threshold(Record, frozen=True, kw_only=True):
-    """The priority from which a new pod of a given size would evict the pod in question.
+    """The lowest priority at which a new pod of a given size would evict the pod in question.
 
     ``requests`` are in milli-CPU, bytes and units. ``anywhere`` is the lowest priority at which a pod that may schedule
     on any node evicts it, and ``on_node`` the same for a pod pinned to its node; ``None`` if no priority does.
@@ -77,7 +77,7 @@ class RankedVictim(Record, frozen=True):
 
 
 class PodAtRisk(Record, frozen=True, kw_only=True):
-    """A running pod, the pods and the lowest priorities that would evict it now, and its rank on the node."""
+    """A running pod, the pending pods that would evict it, the priorities at which new pods would, and its rank."""
 
     pod: str
     node: str
@@ -91,7 +91,7 @@ class PodAtRisk(Record, frozen=True, kw_only=True):
 
 
 class NodeOrder(Record, frozen=True):
-    """The order in which a node's pods would be preempted by a pod more important than all of them, first victim first.
+    """The order in which a pod more important than all of a node's pods would preempt them, first victim first.
 
     It is the reverse of the order in which victim selection reprieves pods. ``priority`` is that of the incoming pod;
     pods of that priority and above stay, and are not listed.
@@ -103,9 +103,10 @@ class NodeOrder(Record, frozen=True):
 
 
 class PodsAtRisk(Record, frozen=True, kw_only=True):
-    """Running pods: those that a pending pod would evict first, then by the lowest priority that would evict them.
+    """The running pods that could be preempted, most threatened first.
 
-    ``matching`` counts all requested pods; ``items`` may be fewer.
+    Pods that a pending pod would evict come first. The other pods follow, sorted by the lowest priority at which a new
+    pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer.
     """
 
     api_version: str = API_VERSION

@@ -26,15 +26,16 @@ class Severity(StrEnum):
 class FindingId(StrEnum):
     """The problem that a finding reports; values are stable across versions.
 
-    ``violated-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows
-    no disruption even if all its pods are healthy. ``min-available-above-pods``: it never allows a disruption,
-    because it requires more pods than are expected. ``allows-none-at-hpa-minimum``: it allows no disruptions once
-    HorizontalPodAutoscalers have scaled its workloads down to their minReplicas. ``overlap``: its pods also have
-    another budget; the eviction API rejects their eviction, and the scheduler counts every budget. ``no-scale``: the
-    disruption controller cannot compute the budget, because some pods belong to an object without a scale subresource.
-    ``unmanaged-pods``: some of its pods have no controller, and are not among the expected pods. ``invalid-amount``:
-    the amount is neither a number nor a percentage. ``selects-every-pod``: the selector is empty; the scheduler ignores
-    such a budget, while the disruption controller and the eviction API apply it to every pod.
+    ``violated-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: the budget
+    allows no disruptions even if all its pods are healthy. ``min-available-above-pods``: the budget never allows a
+    disruption, because it requires more pods than are expected. ``allows-none-at-hpa-minimum``: the budget allows no
+    disruptions once HorizontalPodAutoscalers have scaled its workloads down to their minReplicas. ``overlap``: the
+    budget's pods also have another budget; the eviction API rejects their eviction, and the scheduler counts every
+    budget. ``no-scale``: the disruption controller cannot compute the budget, because some pods belong to an object
+    without a scale subresource. ``unmanaged-pods``: some of the budget's pods have no controller, and are not among the
+    expected pods. ``invalid-amount``: the amount is neither a number nor a percentage. ``selects-every-pod``: the
+    selector is empty; the scheduler ignores the budget, while the disruption controller and the eviction API apply it
+    to every pod.
     """
 
     VIOLATED_BY_PREEMPTION = "violated-by-preemption"
@@ -82,7 +83,7 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NearMiss(Record, frozen=True):
-    """Pods that a selector misses by one label: the required label, and what the pods have instead (may be empty)."""
+    """Pods that a selector misses by one label: the required label, and the label they have instead, if any."""
 
     workload: str
     pods: int
@@ -91,7 +92,7 @@ class NearMiss(Record, frozen=True):
 
 
 class Finding(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A problem, or a fact worth knowing.
+    """A problem that the audit found, or a fact worth knowing.
 
     ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are the affected pods by name, and
     ``objects`` are the other budgets or workloads involved. ``number`` is the number of replicas for ``no-budget``, the
@@ -142,7 +143,7 @@ class PossibleViolation(Record, frozen=True, kw_only=True):
 
 
 class ViolatingPriority(Record, frozen=True):
-    """The priority from which a new pod would evict ``pod``, the least important pod of its budget.
+    """The lowest priority at which a new pod would evict ``pod``, the least important pod of its budget.
 
     The budget allows no disruptions. The new pod requests as much as the pods up to this ``priority`` on the node, plus
     what is free there.

@@ -30,7 +30,7 @@ class OddsOutcome(UntrackedRecord, frozen=True):
 
 
 class Odds(UntrackedRecord, frozen=True):
-    """How a search for candidates that stops early affects the choice.
+    """The possible results of the choice if the search for candidate nodes stops early.
 
     It visits the potential nodes in an order that is random for each attempt (with ``list``, every node is equally
     likely to be the start), and ends once ``num_candidates`` candidates are found and one of them violates no budget.

@@ -17,9 +17,9 @@ PRUNED = "--prune"
 class ChangeKind(StrEnum):
     """What the change does to an object.
 
-    ``Rolled``: a workload with another template. ``Scaled``: a workload that only changes in size. ``Updated``: an
-    object without pods, or a workload whose pods stay. ``Drained``: a node to be drained. ``Rejected``: an object that
-    the API server rejects, so that the cluster's object stays as it is.
+    ``Rolled``: a workload whose pod template changes. ``Scaled``: a workload that changes only its number of replicas.
+    ``Updated``: a changed object without pods, or a changed workload whose pods stay. ``Drained``: a node to be
+    drained. ``Rejected``: an object that the API server rejects, so that the cluster's object stays as it is.
     """
 
     CREATED = "Created"
@@ -65,8 +65,9 @@ class Change(SparseRecord, frozen=True, kw_only=True):
 class FindingStatus(StrEnum):
     """The status of a finding.
 
-    ``Fails``: it fails the gate. ``Warns``: its rule only warns. ``Waived``: a waiver names the rule. ``Accepted``: it
-    is in the baseline. ``NotNew``: it also exists without the change (``--base``).
+    ``Fails``: the finding fails the gate. ``Warns``: the finding's rule only warns. ``Waived``: a waiver covers the
+    finding. ``Accepted``: the finding is in the baseline. ``NotNew``: the finding also exists without the change
+    (``--base``).
     """
 
     FAILS = "Fails"
@@ -159,7 +160,7 @@ class GateSource(SparseRecord, frozen=True, kw_only=True):
 
 
 class NodeUtilization(SparseRecord, frozen=True, kw_only=True):
-    """A node's allocatable resources, and its pods' requests before and after: milli-CPU, bytes, and number of pods.
+    """A node's allocatable resources, and its pods' requests before and after, in milli-CPU, bytes, and pods.
 
     ``pods_before`` and ``pods_after`` count its pods by workload, the largest numbers first.
     """
@@ -173,7 +174,7 @@ class NodeUtilization(SparseRecord, frozen=True, kw_only=True):
 
 
 class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
-    """An outcome that occurs in ``count`` of the runs; ``seed`` is the first one that results in it.
+    """An outcome that occurs in ``count`` of the runs; ``seed`` is the seed of the first such run.
 
     ``share`` is its probability, which is exact if the runs cover all possible ones.
 
@@ -202,7 +203,7 @@ class DriftKind(StrEnum):
 
 
 class Drift(SparseRecord, frozen=True, kw_only=True):
-    """A finding (by ``rule`` and ``subject``), or a figure (``metric``), that differs from a previous run."""
+    """A finding (``rule`` and ``subject``) or a figure (``metric``) that differs from the previous run."""
 
     kind: DriftKind
     rule: str = ""

@@ -14,11 +14,11 @@ from kpreempt.verdict.status import Outcome
 class Step(StrEnum):
     """The steps of a decision, in order.
 
-    ``Attempt``: whether the pod is attempted at all. ``Filter``: the nodes that fit. ``Scores``: the best nodes.
-    ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: the nodes tried. ``Candidates``: the nodes on
-    which it fits without lower-priority pods. ``Victims``: the pods to evict. ``BudgetViolations``: the number of
-    evictions that violate a budget. ``Choice``: the rules that select a candidate, and the nodes that each leaves.
-    ``Outcome``: the pod's outcome, if no earlier step differs.
+    ``Attempt``: whether the pod is attempted at all. ``Filter``: the nodes that pass all filters. ``Scores``: the nodes
+    with the best score. ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: the nodes on which preemption
+    is tried. ``Candidates``: the nodes on which the pod fits without lower-priority pods. ``Victims``: the pods to
+    evict. ``BudgetViolations``: the number of evictions that violate a budget. ``Choice``: the rules that select a
+    candidate, and the nodes that remain after each. ``Outcome``: the pod's outcome, if no earlier step differs.
     """
 
     ATTEMPT = "Attempt"
@@ -35,7 +35,7 @@ class Step(StrEnum):
 
 
 class Difference(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A step at which two algorithms differ, with its first example.
+    """A step at which two algorithms differ, with the first example.
 
     ``subject`` is the node, or the rule of the choice; ``others`` counts further differences at this step. ``base`` and
     ``other`` are the two results, ``base_reason`` and ``other_reason`` the reasons in the algorithm's own words.
@@ -51,7 +51,9 @@ class Difference(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """The decision of one algorithm. ``nodes`` are those that the pod can end up on, ``victims`` are given by node.
+    """The decision of one algorithm about a pod.
+
+    ``nodes`` are the nodes on which the pod can end up; ``victims`` are given by node.
 
     ``differs_from`` are the algorithms with another node, outcome or victims. If the first algorithm is among them,
     ``differences`` has the steps at which they differ, in order.
@@ -96,7 +98,7 @@ class Pair(Record, frozen=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """The decisions of several algorithms on some pods; ``differing`` counts the pods on which not all agree."""
+    """The decisions of several algorithms on some pods; ``differing`` counts the pods whose decisions differ."""
 
     api_version: str = API_VERSION
     kind: str = "Comparison"
@@ -110,8 +112,8 @@ class Comparison(Record, frozen=True, kw_only=True):
 class Certainty(StrEnum):
     """How certain a difference is.
 
-    ``Certain``: it depends neither on chance nor on the order of tied pods. ``Possible``: it depends on one of them.
-    ``Unknown``: the outcome is unknown for one of the versions.
+    ``Certain``: the difference depends neither on chance nor on the order of tied pods. ``Possible``: the difference
+    depends on chance or on that order. ``Unknown``: the outcome is unknown for one of the versions.
     """
 
     CERTAIN = "Certain"
@@ -122,8 +124,8 @@ class Certainty(StrEnum):
 class UpgradeEffect(StrEnum):
     """How a pod's outcome changes from the older version to the newer one.
 
-    ``Evicts``: it evicts other pods than before, or on another node, or did not evict any before. ``Attempt``: one of
-    the two versions does not attempt to schedule the pod at all.
+    ``Evicts``: the pod evicts different pods or evicts on a different node, or evicted no pods before. ``Attempt``: one
+    of the two versions does not attempt to schedule the pod at all.
     """
 
     NO_LONGER_LANDS = "NoLongerLands"
@@ -162,7 +164,7 @@ class UpgradedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UpgradeGroup(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """The pods affected by the same changes (``causes``, by name); if empty, the cause is unknown."""
+    """The pods affected by the same changes (``causes``, by name); if ``causes`` is empty, the cause is unknown."""
 
     causes: list[str] = []
     pods: list[str]

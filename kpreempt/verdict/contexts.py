@@ -9,7 +9,7 @@ from kpreempt.verdict.records import API_VERSION
 
 
 class PendingPodsOfContext(Record, frozen=True, kw_only=True):
-    """The pending pods in the cluster of a context, or why they are unknown (``error``)."""
+    """The pending pods in a context's cluster, or the reason why they are unknown (``error``)."""
 
     context: str
     answer: PendingPods | None = None
@@ -25,7 +25,7 @@ class PendingPodsOfContexts(Record, frozen=True, kw_only=True):
 
 
 class BudgetAuditOfContext(Record, frozen=True, kw_only=True):
-    """The budgets in the cluster of a context, or why they are unknown (``error``)."""
+    """The budgets in a context's cluster, or the reason why they are unknown (``error``)."""
 
     context: str
     answer: BudgetAudit | None = None

@@ -22,7 +22,9 @@ class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type", gc=
 
 
 class Shortfall(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """One resource of which a node has too little. ``resource`` is ``pods`` if the maximum number of pods is reached.
+    """A resource that a node does not have enough of.
+
+    ``resource`` is ``pods`` if the maximum number of pods is reached.
 
     ``exceeds_node``: the request is larger than the whole node, so no eviction can help.
     """
@@ -45,7 +47,7 @@ class Shortfall(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class InsufficientResources(_Detail, frozen=True, tag="InsufficientResources"):
-    """The resources that the node lacks, and the number of pods that use it."""
+    """The resources that the node lacks, and the number of pods on the node."""
 
     shortfalls: list[Shortfall]
     pods: int = 0
@@ -65,9 +67,10 @@ class UntoleratedTaint(_Detail, frozen=True, tag="UntoleratedTaint"):
 
 
 class NodeAffinityMismatch(_Detail, frozen=True, tag="NodeAffinityMismatch"):
-    """What the node lacks: expressions in selector syntax, from the pod's node selector or its required terms.
+    """Expressions that the node does not match, from the pod's node selector or its required node affinity terms.
 
-    ``source`` is ``nodeSelector``, ``nodeAffinity`` or ``addedAffinity`` (the scheduler's configuration).
+    ``unmet`` are the expressions, in selector syntax. ``source`` is ``nodeSelector``, ``nodeAffinity`` or
+    ``addedAffinity`` (the scheduler's configuration).
     """
 
     source: str
@@ -145,7 +148,7 @@ class VolumeConflict(_Detail, frozen=True, tag="VolumeConflict"):
 
 
 class VolumeLimitExceeded(_Detail, frozen=True, tag="VolumeLimitExceeded"):
-    """A driver's limit of attached volumes on the node: ``used`` are attached, ``requested`` would be added."""
+    """A driver's limit on attached volumes on the node: ``used`` are attached, ``requested`` would be added."""
 
     driver: str
     used: int
@@ -176,7 +179,7 @@ class DeviceHolder(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
-    """The first request of a claim that the node has no devices for, in addition to those for previous requests.
+    """The first request in a claim that the node cannot satisfy after allocating devices for the previous requests.
 
     It requires ``requested`` devices of a class (0: all), or one of several ``alternatives``. Of the devices that match
     the class and selectors, ``allocated`` are allocated to claims, of which ``allocated_to_lower`` are used only by
@@ -223,7 +226,7 @@ class ClaimUnavailable(_Detail, frozen=True, tag="ClaimUnavailable"):
 
 
 class PluginFinding(_Detail, frozen=True, tag="PluginFinding"):
-    """What an out-of-tree plugin saw, in its own words: a phrase, and facts by name in the plugin's order."""
+    """What an out-of-tree plugin reports: a phrase in its own words, and facts by name, in the plugin's order."""
 
     summary: str
     facts: dict[str, str | int | float | bool] = {}
@@ -247,7 +250,7 @@ Detail = (
 
 
 class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One call of an extender, in calling order.
+    """One call to an extender; calls are listed in order.
 
     ``extender`` is its URL without user name and password; ``verb`` is ``filter``, ``prioritize`` or ``preempt``, and
     ``nodes_sent`` is the number of nodes sent. ``without_victims``: this was a node chosen for preemption, sent without

@@ -14,10 +14,10 @@ class BlockReason(StrEnum):
     ``NeverAllows``: the budget requires all expected pods. ``SingleReplica``: the budget requires its only expected
     pod. ``PodsPending``: pods of the budget are pending. ``PodsNotReady``: pods of the budget are running but not
     ready. ``TooFewPods``: fewer pods exist than expected, and nothing creates more. ``MultipleBudgets``: the eviction
-    API rejects pods with two budgets. ``NoScale``: the disruption controller cannot compute the expected pods.
-    ``Terminating``: the namespace is terminating. ``OptionRequired``: ``kubectl drain`` rejects the node because of
-    pods that require an option. ``TimedOut``: the pod was evicted, but is still terminating. ``Other``: the API
-    server's message has the reason.
+    API rejects pods with several budgets. ``NoScale``: the disruption controller cannot compute the number of expected
+    pods. ``Terminating``: the namespace is terminating. ``OptionRequired``: ``kubectl drain`` rejects the node because
+    of pods that require an option. ``TimedOut``: the pod was evicted, but is still terminating. ``Other``: the reason
+    is in the API server's message.
     """
 
     NEVER_ALLOWS = "NeverAllows"
@@ -61,7 +61,7 @@ class DrainRemedy(SparseRecord, frozen=True, kw_only=True):
 
 
 class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
-    """Pods of a node that cannot be evicted, all for the same reason.
+    """A node's pods that cannot be evicted, all for the same reason.
 
     ``budgets`` are the budgets that reject the eviction, ``message`` is the API server's (or ``kubectl``'s), and
     ``cause`` is its detail on the budget. Of the budget's pods, ``current_healthy`` are healthy at the end,
@@ -88,7 +88,9 @@ class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
 
 
 class DrainedNode(SparseRecord, frozen=True, kw_only=True):
-    """A node of the drain. ``began`` and ``ended`` are in seconds, ``None`` if that never happens.
+    """A node in the drain, and the result of draining it.
+
+    ``began`` and ``ended`` are in seconds, ``None`` if that never happens.
 
     It is ``drained`` if it ended without an error. ``evicted`` counts the evicted pods, ``remaining`` are those that
     should have been evicted but remain; ``ignored`` counts the pods that a drain ignores: DaemonSet and static pods.
@@ -122,7 +124,7 @@ class AutoscalerRule(StrEnum):
 
 
 class BlockingPod(SparseRecord, frozen=True, kw_only=True):
-    """A pod that prevents the removal of a node, and the rule."""
+    """A pod that prevents the removal of its node, and the rule that applies."""
 
     rule: AutoscalerRule
     pod: str
@@ -156,7 +158,7 @@ class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
 
 
 class DrainOrder(SparseRecord, frozen=True, kw_only=True):
-    """The order of an upgrade's nodes that displaces the fewest pods (``--best-order``), found by a greedy search.
+    """The node order that displaces the fewest pods in an upgrade (``--best-order``), found by a greedy search.
 
     In one run, ``displaced`` pods are evicted or preempted, and ``displaced_in_given_order`` in the given order. The
     last ``unsearched`` nodes keep the given order, because there were too many to try.
@@ -169,7 +171,7 @@ class DrainOrder(SparseRecord, frozen=True, kw_only=True):
 
 
 class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
-    """The answer of ``kpreempt drain``: the answer of a check in which the change drains nodes.
+    """The answer of ``kpreempt drain``: a check in which the change drains nodes.
 
     ``command`` is the simulated drain. It ``finishes`` if every node is drained in every run. ``moved`` pods are
     evicted by the drain, ``preempted`` ones by the scheduler for their replacements, and ``pending_after`` were running

@@ -14,8 +14,8 @@ class HistoryEventType(StrEnum):
 
     ``Added``, ``Changed``, ``Deleted``: the object itself, or a pod on the node, was added, changed or deleted.
     ``Unschedulable``, ``Nominated``, ``Bound``: decisions of the pod's scheduler. ``Preempted``: a pod was evicted for
-    another. ``Terminating``: it was deleted, or evicted for another reason, which is the ``message``. ``Finished``: all
-    its containers have ended. ``WatchGap``: nothing was recorded until ``until``.
+    another pod. ``Terminating``: the pod was deleted, or evicted for the reason in ``message``. ``Finished``: all
+    containers of the pod have ended. ``WatchGap``: nothing was recorded until the time in ``until``.
     """
 
     ADDED = "Added"
@@ -31,7 +31,7 @@ class HistoryEventType(StrEnum):
 
 
 class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One event, ``at`` a time. ``pod`` is ``namespace/name``, empty if the event is not about a pod.
+    """One event; ``at`` is its time. ``pod`` is ``namespace/name``, empty if the event is not about a pod.
 
     ``victims`` were evicted for a nomination; ``preemptor`` is the pod that another one was evicted for. ``command``
     are the words after ``kpreempt`` that explain the decision, if there was one.
@@ -49,7 +49,7 @@ class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class History(Record, frozen=True, kw_only=True):
-    """What happened to ``subject`` (``pod shop/api``), oldest first, in a recording from ``begins`` to ``ends``."""
+    """What happened to ``subject`` (``pod shop/api``) in a recording from ``begins`` to ``ends``, oldest first."""
 
     api_version: str = API_VERSION
     kind: str = "History"

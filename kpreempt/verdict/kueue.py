@@ -13,9 +13,9 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 class WorkloadOutcome(StrEnum):
     """The outcome of a Workload.
 
-    ``Admitted``: it is admitted immediately. ``Preempts``: it can be admitted once the Workloads that it preempts are
-    gone. ``QuotaReserved``: it has quota, and waits for admission checks. ``NotQueued``: it is in no ClusterQueue.
-    ``Pending``: none of these.
+    ``Admitted``: the Workload is admitted immediately. ``Preempts``: the Workload can be admitted once the Workloads
+    that it preempts are gone. ``QuotaReserved``: the Workload has quota, and waits for admission checks. ``NotQueued``:
+    the Workload is not in a ClusterQueue. ``Pending``: none of these.
     """
 
     ADMITTED = "Admitted"
@@ -26,7 +26,7 @@ class WorkloadOutcome(StrEnum):
 
 
 class PreemptedWorkload(SparseRecord, frozen=True, omit_defaults=False):
-    """A preempted Workload, the rule, and its pods as far as they were found."""
+    """A preempted Workload, the rule that applies, and those of its pods that were found."""
 
     workload: str
     cluster_queue: str
@@ -35,7 +35,10 @@ class PreemptedWorkload(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class AdmittedPodSet(SparseRecord, frozen=True, omit_defaults=False):
-    """A pod set with its flavors by resource, or why it has none; ``count`` of the ``requested`` pods are admitted."""
+    """A pod set with its flavors by resource, or the reason why it has none.
+
+    ``count`` of the ``requested`` pods are admitted.
+    """
 
     name: str
     count: int
@@ -45,7 +48,7 @@ class AdmittedPodSet(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class PodSetPlacement(SparseRecord, frozen=True, omit_defaults=False):
-    """The number of pods of a pod set that kube-scheduler places after admission, and why the next one fails."""
+    """The number of pods of a pod set that kube-scheduler places after admission, and why the next pod fails."""
 
     name: str
     pods: int
@@ -56,7 +59,7 @@ class PodSetPlacement(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class AdmissionRun(SparseRecord, frozen=True, omit_defaults=False):
-    """The result for the Workload, cycle by cycle; ``cycles`` have the format of ``batch``.
+    """The result for a Workload, cycle by cycle; ``cycles`` have the format of ``batch``.
 
     ``admitted_in`` is the number of the cycle that gives it quota, 0 if none does; if it ``waits_for_checks``,
     admission checks must become ready after that, and ``evicted_in`` is the first later cycle that preempts it again,
@@ -84,7 +87,7 @@ class WorkloadChangeKind(StrEnum):
 
 
 class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
-    """A change that alone gets the Workload admitted, and the Workloads it then preempts."""
+    """A change that alone gets a Workload admitted, and the Workloads that are then preempted."""
 
     kind: WorkloadChangeKind
     subject: str
@@ -125,7 +128,7 @@ class KueueAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False)
 
 
 class AdmissionOutcome(SparseRecord, frozen=True, omit_defaults=False):
-    """The outcome of a Workload, in short. ``flavors`` are by pod set and resource, empty if it gets none."""
+    """A summary of a Workload's outcome. ``flavors`` are by pod set and resource, empty if the Workload gets none."""
 
     outcome: WorkloadOutcome
     message: str
@@ -153,7 +156,7 @@ class PendingWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
 
 
 class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The Workloads without quota, in the order in which Kueue decides about them, with all of them queued.
+    """The Workloads without quota, all queued together, in the order in which Kueue considers them.
 
     ``cycles`` is the number of simulated cycles.
     """
@@ -167,7 +170,7 @@ class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fa
 
 
 class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A Workload with its outcome under each configuration, in order.
+    """A Workload with its outcome under each configuration, in the requested order.
 
     ``outcomes`` include all pending Workloads. It ``is_same`` if outcome, flavors and preempted Workloads are the same,
     and certain.
@@ -181,7 +184,7 @@ class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fa
 
 
 class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A comparison of several Kueue configurations, with their ``names``."""
+    """The outcomes of Workloads under several Kueue configurations, which are listed in ``names``."""
 
     api_version: str = API_VERSION
     kind: str = "KueueComparison"
@@ -192,7 +195,7 @@ class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
 
 
 class WorkloadThreat(SparseRecord, frozen=True, omit_defaults=False):
-    """A pending Workload that would preempt another one, and the rule.
+    """A pending Workload that would preempt another Workload, and the rule that applies.
 
     ``alone``: it does so as the only head. ``cycle`` is the cycle in which it does so with all pending Workloads, 0 if
     in none. ``is_certain``: no chance is involved.
@@ -216,7 +219,7 @@ class BorrowedQuota(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class WorkloadAtRisk(SparseRecord, frozen=True, omit_defaults=False):
-    """A Workload with quota, the Workloads that would preempt it, and what its ClusterQueue borrows of its flavors."""
+    """A Workload with quota, the Workloads that would preempt it, and the quota that its ClusterQueue borrows."""
 
     workload: str
     cluster_queue: str
@@ -227,7 +230,7 @@ class WorkloadAtRisk(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class WorkloadsAtRisk(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The Workloads with quota, most threatened first; ``omitted`` more are not listed."""
+    """The Workloads with quota, most threatened first; ``omitted`` is the number of Workloads that are not listed."""
 
     api_version: str = API_VERSION
     kind: str = "WorkloadsAtRisk"
@@ -238,7 +241,7 @@ class WorkloadsAtRisk(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
 
 
 class WorkloadPreemption(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A preemption of a Workload as reported by Kueue: when, by which rule, and for which Workload.
+    """A preemption of a Workload as reported by Kueue: its time, the rule, and the Workload that caused it.
 
     ``preemptor`` is empty if no Workload in the cluster has its UID, and ``state`` is its current state. ``source`` is
     ``Condition`` or ``Event``.

@@ -66,7 +66,7 @@ class Change(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class Proposal(UntrackedRecord, frozen=True):
-    """Changes that together give the desired answer, and that answer.
+    """Changes that together give the desired answer, and the answer with these changes.
 
     ``options`` make ``kpreempt explain`` apply them, one argument each. ``node`` is the node they were searched for;
     the pod then ends up on one of ``nodes``. ``victims`` and ``num_pdb_violations`` are those on ``node`` or, if it is
@@ -110,7 +110,7 @@ class NodeKind(UntrackedRecord, frozen=True):
 
 
 class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
-    """Whether one more node of an existing kind would place the pod without an eviction.
+    """Whether one more node of an existing kind would let the pod land without an eviction.
 
     ``kinds`` are those that would, smallest first, each verified by a verdict; ``options``, ``node`` and ``nodes``
     belong to the first: the arguments that make ``kpreempt explain`` add it, its name, and the nodes that the pod then
@@ -129,7 +129,7 @@ class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class NodeReport(UntrackedRecord, frozen=True):
-    """The report on one node: all filters, its place in the choice, and what would make the scheduler choose it.
+    """The report on one node: all filters, the node's rank in the choice, and what would make the scheduler choose it.
 
     ``is_chosen``: the pod ends up there, possibly as one of several tied nodes. If the node was scored, ``rank`` counts
     from 1 and ties share it. If it was a candidate that was not chosen, ``eliminated_at`` is the rule that eliminated

@@ -17,9 +17,9 @@ class PendingState(StrEnum):
     """Why a pod is still pending.
 
     ``Held``: by a plugin other than scheduling gates. ``Nominated``: preemption still helps on the nominated node, but
-    none of its victims there is terminating. ``StaleNomination``: it no longer helps. ``BackingOff``: attempted moments
-    ago. ``WaitsForChange``: attempted, and not again until something changes. ``FitsNow``: attempted, and it would land
-    if it were attempted now.
+    none of its victims there is terminating. ``StaleNomination``: preemption there no longer helps. ``BackingOff``: the
+    pod was attempted moments ago, and is in backoff. ``WaitsForChange``: the pod was attempted, and is not attempted
+    again until something changes. ``FitsNow``: the pod was attempted, and would land if it were attempted now.
     """
 
     BEING_DELETED = "BeingDeleted"
@@ -61,7 +61,8 @@ class QueueTimeSource(StrEnum):
 class Agreement(StrEnum):
     """How the scheduler's last message compares with the predicted one.
 
-    ``SameReasonsDifferentCounts``: the same reasons with different node counts. ``None``: one of the two is missing.
+    ``SameReasonsDifferentCounts``: the same reasons with different node counts. ``None``: one of the two messages is
+    missing.
     """
 
     SAME = "Same"
@@ -136,7 +137,7 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PendingGroup(Record, frozen=True):
-    """Pending pods with the same cause, by name, in queue order.
+    """The names of pending pods with the same cause, in queue order.
 
     ``state`` is set if it says more than the outcome; the pods of the group share it, and
     ``permanently_unschedulable``.
@@ -150,7 +151,10 @@ class PendingGroup(Record, frozen=True):
 
 
 class PendingChangeKind(StrEnum):
-    """The change to a pod since an earlier poll. ``Removed``: deleted or finished, and never seen on a node."""
+    """The change to a pod since an earlier poll.
+
+    ``Removed``: the pod was deleted or finished, and was never seen on a node.
+    """
 
     LANDED = "Landed"
     REMOVED = "Removed"
@@ -172,7 +176,7 @@ class PendingChange(Record, frozen=True, omit_defaults=True):
 
 
 class PendingChanges(Record, frozen=True):
-    """The changes since an earlier poll, at time ``since``."""
+    """The changes since an earlier poll; ``since`` is the time of that poll."""
 
     since: datetime | None
     items: list[PendingChange]
@@ -186,7 +190,7 @@ class NodesOfKind(Record, frozen=True):
 
 
 class MoreNodes(Record, frozen=True, omit_defaults=True):
-    """The numbers and kinds of new nodes that place pending pods, all in one run and without evictions.
+    """The numbers and kinds of new nodes on which the pending pods would land, all in one run and without evictions.
 
     ``pods`` are those that they place, in queue order; ``unplaced`` fit on no tested kind of new node. Of ``num_kinds``
     kinds, ``untried`` were not tested. ``options`` make ``kpreempt pending`` add the nodes. ``not_searched`` says why
@@ -204,7 +208,7 @@ class MoreNodes(Record, frozen=True, omit_defaults=True):
 
 
 class PendingPods(Record, frozen=True, kw_only=True):
-    """Every requested pending pod, in the order in which the queue would attempt them.
+    """All requested pending pods, in the order in which the scheduler would attempt them.
 
     ``groups`` are the same pods by cause, the group with the first pod of the queue first. ``in_queue`` counts the
     whole queue, including pods that were not requested. ``at`` is the time of the answer. ``namespace`` is the

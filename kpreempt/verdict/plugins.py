@@ -30,7 +30,7 @@ class ListedPoint(Record, frozen=True):
 
 
 class OmittedPlugin(Record, frozen=True):
-    """An enabled plugin that does not run here.
+    """An enabled plugin that kpreempt does not run.
 
     ``points`` are its extension points; empty if only the plugin itself could tell. ``is_known``: it is an in-tree
     plugin that is not modeled; otherwise, only its name is known.
@@ -42,7 +42,7 @@ class OmittedPlugin(Record, frozen=True):
 
 
 class DisabledPlugin(Record, frozen=True):
-    """A plugin that is enabled by default, and the points at which this profile disables it.
+    """A plugin that is enabled by default, and the extension points at which the profile disables it.
 
     ``is_everywhere``: it does not run at any other point either.
     """
@@ -53,7 +53,7 @@ class DisabledPlugin(Record, frozen=True):
 
 
 class ListedProfile(Record, frozen=True):
-    """The plugins for pods of one scheduler name, by extension point in the order of a scheduling cycle.
+    """The plugins for pods with one scheduler name, by extension point, in the order of a scheduling cycle.
 
     Points without plugins are omitted.
     """
@@ -77,7 +77,7 @@ class AvailablePlugin(Record, frozen=True):
 
 
 class ListedExtender(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An extender of the configuration, with its ``index``, counted from 0.
+    """An extender in the scheduler's configuration; ``index`` is its position, counted from 0.
 
     ``url`` omits user name, password, query and fragment. A missing verb is a call that is not made. ``is_called`` says
     whether predictions call it; its bind verb is never called. ``timeout_seconds`` is for an entire call. Without

@@ -10,7 +10,9 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class QueueName(StrEnum):
-    """The subqueue of a pod. ``InFlight``: popped, and being scheduled. ``NotQueued``: not in the queue.
+    """The subqueue of a pod.
+
+    ``InFlight``: the pod was popped, and is being scheduled. ``NotQueued``: the pod is not in the queue.
 
     ``Gated`` pods are stored among the unschedulable ones. In 1.8, a pod in backoff is in no queue at all.
     """
@@ -26,10 +28,11 @@ class QueueName(StrEnum):
 class MoverKind(StrEnum):
     """What moves a pod.
 
-    ``Flush``: the timer that moves leftover pods. ``Backoff``: its backoff ends. ``Pop``: the scheduler has nothing
-    else to attempt. ``ClusterEvent``: a change in the cluster, of any kind if there are no ``events``. ``MatchingPod``:
-    a pod that matches a term of its pod affinity is added or updated on a node. ``OwnUpdate``: the pod itself changes,
-    beyond its status. ``GatesRemoved``: its last scheduling gate is removed.
+    ``Flush``: the timer that retries pods that have waited too long. ``Backoff``: the pod's backoff ends. ``Pop``: the
+    scheduler has nothing else to attempt. ``ClusterEvent``: a change in the cluster, of any kind if ``events`` is
+    empty. ``MatchingPod``: another pod that matches one of the pod's affinity terms is added or updated on a node.
+    ``OwnUpdate``: the pod itself changes, not only its status. ``GatesRemoved``: the pod's last scheduling gate is
+    removed.
     """
 
     POP = "Pop"
@@ -42,7 +45,7 @@ class MoverKind(StrEnum):
 
 
 class Mover(Record, frozen=True, omit_defaults=True):
-    """Something that would move a pod, ``at`` a time if that is known.
+    """Something that would move a pod to another subqueue; ``at`` is its time, if known.
 
     ``events`` are named as in the scheduler's metrics, each with the plugins that wait for it.
     """
@@ -83,7 +86,7 @@ class PodMove(Record, frozen=True):
 
 
 class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An event that was applied, or what the queue's timers did before it, and the queue afterwards.
+    """An event that was applied, or the effect of the queue's timers before the event, and the queue afterwards.
 
     ``event`` is the kind of event, and ``subject`` its object. ``popped`` is the pod that a pop returned; a pop of an
     empty queue returns none. ``nominated`` are the nominated pods by node.

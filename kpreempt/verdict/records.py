@@ -75,12 +75,12 @@ class AssumptionKind(StrEnum):
     """The kind of an assumption, which decides whether it affects a gate.
 
     ``Unmodeled``: something that is not evaluated, and could change outcomes or victims. ``Unreadable``: objects of a
-    kind could not be read. ``Skipped``: an invalid object was skipped. ``Uncertain``: several things are possible, and
-    one was assumed. ``NotCompared``: it is unknown whether objects are new or changed, and how other programs react to
-    them. ``Absent``: the input has no object of a kind, or lacks the node of a pod, possibly because it was not
-    included. ``Informational``: it does not fail a gate, because it only affects how something is reported, or applies
-    to nearly every input. ``Note``: it fails neither a gate nor ``--strict``. ``NoObjects``: input files without
-    objects, listed for information only.
+    kind could not be read. ``Skipped``: an invalid object was skipped. ``Uncertain``: several states are possible, and
+    one of them was assumed. ``NotCompared``: it is unknown whether objects are new or changed, and how other programs
+    react to them. ``Absent``: the input has no object of a kind, or lacks the node of a pod, possibly because it was
+    not included. ``Informational``: the assumption does not fail a gate, because it only affects how something is
+    reported, or applies to nearly every input. ``Note``: the assumption fails neither a gate nor ``--strict``.
+    ``NoObjects``: input files without objects, listed for information only.
     """
 
     UNMODELED = "Unmodeled"
@@ -100,7 +100,7 @@ class AssumptionKind(StrEnum):
 
 
 class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
-    """Something in the input that this answer does not evaluate, and what it could change."""
+    """Something in the input that the answer does not evaluate, and how it could change the answer."""
 
     subject: str
     field: str
@@ -126,7 +126,7 @@ class Eligibility(UntrackedRecord, frozen=True):
 
 
 class BudgetUse(UntrackedRecord, frozen=True):
-    """The effect of evicting a pod on a PodDisruptionBudget: disruptions allowed before and after.
+    """The effect of an eviction on a PodDisruptionBudget: the disruptions allowed before and after it.
 
     ``remaining`` is negative if the budget is violated.
     """
@@ -153,7 +153,7 @@ class Reprieve(UntrackedRecord, frozen=True):
 
 
 class PodChoice(UntrackedRecord, frozen=True):
-    """``count`` of these tied pods are evicted, and it is unknown which; ``pods`` are ``namespace/name``."""
+    """Tied pods (``namespace/name``), of which ``count`` are evicted; it is unknown which ones."""
 
     count: int
     pods: list[str]
@@ -220,7 +220,7 @@ class TieBreakRound(UntrackedRecord, frozen=True):
 
 
 class Selection(UntrackedRecord, frozen=True):
-    """The choice between candidates: the simulated rounds, and the nodes that are tied at the end."""
+    """The choice among candidate nodes: the simulated rounds, and the nodes that are tied at the end."""
 
     rounds: list[TieBreakRound] = []
     tied: list[str] = []
@@ -255,7 +255,7 @@ class Victim(UntrackedRecord, frozen=True):
 
 
 class AllocatedDevice(UntrackedRecord, frozen=True, omit_defaults=True):
-    """A device that is allocated to a pod for a request (``request/alternative``) of one of its claims.
+    """A device that is allocated to a pod for a request (``request/alternative``) in one of the pod's claims.
 
     ``is_share``: other pods may have shares of it, too; ``consumed`` is what it takes of the capacity, by name.
     """
@@ -270,7 +270,7 @@ class AllocatedDevice(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class Effect(UntrackedRecord, frozen=True):
-    """One action of the scheduler after its decision, in order.
+    """One action of the scheduler after its decision; actions are listed in order.
 
     ``action`` is ``nominate``, ``clearNomination``, ``keepNomination``, ``rejectWaiting``, ``setCondition``,
     ``delete``, ``event``, ``deallocate``, ``deleteClaim`` or ``bind``; ``target`` is the object, and ``text`` is what
@@ -283,7 +283,7 @@ class Effect(UntrackedRecord, frozen=True):
 
 
 class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a pod lands, which pods it evicts to land, or why it does not, with every step of the reasoning.
+    """Where a pod lands, which pods it evicts, or why it does not land, with every step of the reasoning.
 
     ``held_by`` is the plugin, other than scheduling gates, that keeps the pod out of the queue. ``filter`` has every
     node's status after PreFilter and Filter, and ``restricted_by`` are the plugins whose PreFilter limited the nodes.

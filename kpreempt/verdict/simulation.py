@@ -19,11 +19,12 @@ NOT_ADMITTED = "not-admitted"
 class StepKind(StrEnum):
     """What happens in a step.
 
-    ``Scaled``: a controller changes the size of a ReplicaSet. ``Created``: a pod is created. ``Bound``: it is bound.
-    ``Nominated``: its victims are evicted, and it waits for them. ``Terminating``: a pod is deleted or evicted, and
-    starts to terminate. ``Terminated``: it has terminated, for whatever reason. ``Pending``: it fits on no node, and no
-    eviction helps; not repeated for a pod that was pending at the start and still is. ``Rejected``: the API server
-    rejects its creation. ``Blocked``: it has a node but cannot start there, temporarily or permanently.
+    ``Scaled``: a controller changes the size of a ReplicaSet. ``Created``: a pod is created. ``Bound``: a pod is bound.
+    ``Nominated``: a pod is nominated, and waits for its victims, which are evicted. ``Terminating``: a pod is deleted
+    or evicted, and starts to terminate. ``Terminated``: a pod has terminated, for whatever reason. ``Pending``: a pod
+    fits on no node, and no eviction helps; the step is not repeated for a pod that was pending at the start and still
+    is. ``Rejected``: the API server rejects the creation of a pod. ``Blocked``: a pod has a node but cannot start
+    there, temporarily or permanently.
     """
 
     SCALED = "Scaled"
@@ -38,7 +39,7 @@ class StepKind(StrEnum):
 
 
 class SimulationStep(SparseRecord, frozen=True, kw_only=True):
-    """A step, ``at`` seconds from the start.
+    """A step of a simulation; ``at`` is the number of seconds since the start.
 
     ``pod`` is the pod, or the ReplicaSet that is scaled to ``replicas``. ``owner`` is its controller (``ReplicaSet
     api``). ``cause`` is the pod that a victim is evicted for, the node that is deleted with its pods (``Node n1``), or
@@ -121,9 +122,9 @@ class QuotaRejection(SparseRecord, frozen=True, kw_only=True):
 
 
 class BudgetMinimum(SparseRecord, frozen=True, kw_only=True):
-    """A budget that the simulation affects: the disruptions it allows before, at worst, and at the end.
+    """A budget affected by the simulation: the disruptions it allows at the start, at the minimum, and at the end.
 
-    ``violations`` counts the evictions that it did not allow.
+    ``violations`` counts the evictions that the budget did not allow.
     """
 
     budget: str
@@ -164,8 +165,8 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
 class BrokenDependencyKind(StrEnum):
     """The kind of a broken dependency.
 
-    ``Affinity``: a running pod requires to run near a pod that is gone. ``Service``: a Service that had ready pods has
-    none. ``DaemonSet``: the pod of a node cannot be recreated.
+    ``Affinity``: a running pod must run near a pod that is gone. ``Service``: a Service that had ready pods has none
+    left. ``DaemonSet``: the DaemonSet's pod on a node cannot be recreated.
     """
 
     AFFINITY = "Affinity"

@@ -30,7 +30,7 @@ class Code(StrEnum):
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A result with its reasons, the plugin that returned it, and what the plugin saw."""
+    """A plugin's result with its reasons, the name of the plugin, and details."""
 
     code: Code
     reasons: list[str] = []
@@ -75,8 +75,8 @@ def is_permanent(status: Status) -> bool:
 class Outcome(StrEnum):
     """The outcome of a pod.
 
-    ``Unschedulable``: unschedulable now; it fits on no node, and evictions don't help. ``WaitsForVictims``: it fits on
-    no node until the victims of its earlier preemption, on its nominated node, have terminated.
+    ``Unschedulable``: the pod fits on no node now, and evictions don't help. ``WaitsForVictims``: the pod fits on no
+    node until the victims of its earlier preemption, on its nominated node, have terminated.
     """
 
     LANDS = "Lands"

@@ -29,7 +29,7 @@ class SweptCluster(Record, frozen=True, kw_only=True):
 
 
 class SweepFailure(Record, frozen=True, kw_only=True):
-    """A query that failed; without a query, the whole cluster failed."""
+    """A query that failed; if ``query`` is empty, every query of the cluster failed."""
 
     cluster: str
     query: str = ""

@@ -22,7 +22,7 @@ REDACTED = "[redacted"
 
 
 class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One decision as reported by the API server ``at`` a time; ``pod`` is ``namespace/name``.
+    """One decision as reported by the API server; ``at`` is its time, and ``pod`` is ``namespace/name``.
 
     ``node`` is that of the binding or nomination, ``victims`` are the pods that were evicted for it, and ``message`` is
     the condition's.
@@ -37,13 +37,14 @@ class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Cause(StrEnum):
-    """Why a decision differs from the prediction from the state just before it, as far as is known.
+    """Why a decision differs from its prediction, as far as is known.
 
-    ``Race``: it matches the prediction from a slightly earlier state, or with or without a pod that was being bound;
-    ``changes`` are what happened in between. ``Order``: an order that cannot be observed decides. ``Unmodeled``: one
-    of the prediction's assumptions. ``Configuration``: the pod fits there, but scores select another node, as another
-    configuration or plugin might. ``Version``: it matches another version's prediction. ``Unknown``: none of these,
-    possibly a bug in kpreempt.
+    ``Race``: the decision matches the prediction from a slightly earlier state, or from a state that includes or
+    excludes a pod that was being bound; ``changes`` lists what happened in between. ``Order``: the decision depends on
+    an order that cannot be observed. ``Unmodeled``: one of the prediction's assumptions may explain the decision.
+    ``Configuration``: the pod fits on that node, but the predicted scores select another; a different configuration or
+    plugin could explain it. ``Version``: the decision matches another version's prediction. ``Unknown``: no other cause
+    applies; the difference may be a bug in kpreempt.
     """
 
     RACE = "Race"
@@ -55,7 +56,7 @@ class Cause(StrEnum):
 
 
 class DecisionDifference(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision that differs from the prediction from the state just before it.
+    """A decision that differs from the prediction, which is based on the state just before the decision.
 
     ``differences`` are lines with the decision and the prediction. ``explanation`` describes the cause, ``changes``
     those of a race. ``file`` is a line for ``kpreempt batch`` that repeats the prediction under other names.

@@ -17,7 +17,7 @@ Amounts = dict[str, float]
 
 
 class JobState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A job at one time. ``tasks`` counts them by status.
+    """A job at a point in time. ``tasks`` counts them by status.
 
     ``ready_num`` tasks hold their resources, have succeeded, or are pending without requests; ``waiting_num`` tasks
     wait for resources that are being freed. ``valid`` to ``starving`` are the combined results of the plugins.
@@ -40,7 +40,7 @@ class JobState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class QueueState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A queue with jobs at one time, as computed by the proportion plugin.
+    """A queue with jobs at a point in time, as computed by the proportion plugin.
 
     ``share`` is the largest fraction of its deserved amount that it uses of any resource. ``overused``: it uses all
     that it deserves of every resource.
@@ -67,7 +67,7 @@ class Opening(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class Eviction(SparseRecord, frozen=True):
-    """An evicted task with its node, the reason, and the task it is evicted for."""
+    """An evicted task with its node, the reason, and the task for which it is evicted."""
 
     task: str
     node: str
@@ -107,8 +107,8 @@ class VictimRejection(SparseRecord, frozen=True):
 class VoteEffect(StrEnum):
     """The effect of a plugin's list of victims on the list so far.
 
-    ``First``: the plugin's list is the first one. ``Intersected``: only the victims in both lists remain. ``Emptied``:
-    the plugin named no victims, which clears the list and skips the rest of its tier.
+    ``First``: the plugin's list is the first one. ``Intersected``: only the victims that are in both lists remain.
+    ``Emptied``: the plugin named no victims, which clears the list and skips the rest of its tier.
     """
 
     FIRST = "First"
@@ -117,7 +117,10 @@ class VoteEffect(StrEnum):
 
 
 class Vote(SparseRecord, frozen=True, kw_only=True):
-    """The tasks that a plugin accepts as victims; tiers count from 1. ``remaining`` is the list after it."""
+    """The tasks that a plugin accepts as victims; tiers are numbered from 1.
+
+    ``remaining`` is the list after the vote.
+    """
 
     tier: int
     plugin: str
@@ -130,11 +133,11 @@ class Vote(SparseRecord, frozen=True, kw_only=True):
 class NodeOutcome(StrEnum):
     """The result for a task on a node.
 
-    ``NoCandidates``: no task on it could be a victim. ``NotEnough``: all victims together would not free enough.
+    ``NoCandidates``: no task on the node could be a victim. ``NotEnough``: all victims together would not free enough.
     ``StillOverused``: enough was freed, but the queue already uses all its deserved resources. ``Wasted``: victims were
-    evicted, but the task still does not fit. ``Pipelined``: it waits for the resources that are being freed.
-    ``Allocated``: it is placed there immediately. ``NoVolumes``: the node was selected, but the task's claims cannot be
-    bound there.
+    evicted, but the task still does not fit. ``Pipelined``: the task waits for the resources that are being freed.
+    ``Allocated``: the task is placed on the node immediately. ``NoVolumes``: the node was selected, but the task's
+    claims cannot be bound there.
     """
 
     NO_CANDIDATES = "NoCandidates"
@@ -147,7 +150,10 @@ class NodeOutcome(StrEnum):
 
 
 class NodeAttempt(SparseRecord, frozen=True, kw_only=True):
-    """A node that was tried for a task, in order. ``missing`` is what even evicting all victims would not free."""
+    """A node that was tried for a task; nodes are listed in order.
+
+    ``missing`` is what even evicting all victims would not free.
+    """
 
     node: str
     outcome: NodeOutcome
@@ -176,7 +182,8 @@ class AttemptOutcome(StrEnum):
 
     ``Enqueued``/``NotEnqueued`` apply to jobs, the others to tasks. ``NotAllocatable``: the task requests more than the
     remaining deserved resources of its queue. ``PrePredicateFailed`` and ``NoNode``: rejected before or by every node.
-    ``NoVolumes``: rejected by the selected node, because its claims cannot be bound there; ``reason`` says why.
+    ``NoVolumes``: the selected node rejects the task, because the task's claims cannot be bound there; ``reason`` says
+    why.
     """
 
     ENQUEUED = "Enqueued"
@@ -213,7 +220,10 @@ class Attempt(SparseRecord, frozen=True, kw_only=True):
 
 
 class StatementOutcome(StrEnum):
-    """The result of a statement. ``Held``: neither; its resources stay allocated until the session ends, unbound."""
+    """The result of a statement.
+
+    ``Held``: neither committed nor discarded; its resources stay allocated but unbound until the session ends.
+    """
 
     COMMITTED = "Committed"
     DISCARDED = "Discarded"
@@ -221,7 +231,7 @@ class StatementOutcome(StrEnum):
 
 
 class StatementEnd(SparseRecord, frozen=True, kw_only=True):
-    """How a job's statement ended, with the numbers that decided: ready, waiting and required tasks."""
+    """How a job's statement ended, with the deciding numbers: ready, waiting and required tasks."""
 
     purpose: Purpose
     job: str
@@ -240,7 +250,10 @@ class Skip(SparseRecord, frozen=True):
 
 
 class ActionEvidence(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What an action did, and the state after it. ``allocated`` are tasks that hold resources but are not bound."""
+    """What an action of Volcano did, and the state after the action.
+
+    ``allocated`` are tasks that hold resources but are not bound.
+    """
 
     action: str
     evictions: list[Eviction]
@@ -290,7 +303,10 @@ class PodMessage(SparseRecord, frozen=True):
 
 
 class Closing(SparseRecord, frozen=True, omit_defaults=False):
-    """What users see after the session: pod groups, why tasks fit nowhere (by job, then task), conditions, events."""
+    """What users see after a session: pod groups, the reasons why tasks fit on no node, conditions, and events.
+
+    ``fit_errors`` are by job, then by task.
+    """
 
     pod_groups: dict[str, PodGroupEnd]
     fit_errors: dict[str, dict[str, str]]
@@ -299,7 +315,7 @@ class Closing(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class Panic(SparseRecord, frozen=True):
-    """A panic of the real scheduler: the action (empty: opening or closing), the task, and the message.
+    """A panic of the real scheduler: the action (empty while a session opens or closes), the task, and the message.
 
     ``on`` is the object that causes it: a node, a queue, a job.
     """
@@ -311,7 +327,9 @@ class Panic(SparseRecord, frozen=True):
 
 
 class SessionVerdict(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A whole session. After a panic there is only what happened before it; the last action may be incomplete.
+    """A complete session of Volcano's scheduler.
+
+    After a panic, only what happened before it is listed, and the last action may be incomplete.
 
     ``ignored`` are pod groups that Volcano does not consider, with the reason.
     """
@@ -330,7 +348,7 @@ class SessionVerdict(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fals
 
 
 class SampledOutcome(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """One possible outcome of a session, and the number of runs that had it.
+    """One possible outcome of a session, and the number of runs with this outcome.
 
     Two runs have the same outcome if the same tasks are evicted, pipelined, bound and enqueued, on the same nodes.
     """
@@ -354,7 +372,7 @@ class Sample(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class SessionAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The answer of ``kpreempt volcano``: a session in name order and, if requested, a sample."""
+    """The answer of ``kpreempt volcano``: a session with objects in name order, and a sample if requested."""
 
     api_version: str = API_VERSION
     kind: str = "VolcanoSession"
@@ -365,11 +383,11 @@ class SessionAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False
 class GangOutcome(StrEnum):
     """The outcome of a job that is submitted.
 
-    ``Rejected``: Volcano's webhook rejects it, or its controller does not accept it. ``NotEnqueued``: it is not
-    enqueued, and its pods are not even created. ``Invalid``: it can never run as it is. ``Ignored``: Volcano does not
-    consider it. ``Bound``: enough of its tasks are bound immediately. ``Pipelined``: enough of its tasks wait for
-    resources of victims, and a later session places them. ``NotPlaced``: it stays pending. ``Panic``: the scheduler
-    panics first.
+    ``Rejected``: Volcano's webhook rejects the job, or Volcano's controller does not accept it. ``NotEnqueued``: the
+    job is not enqueued, and its pods are not even created. ``Invalid``: the job can never run as it is. ``Ignored``:
+    Volcano does not consider the job. ``Bound``: enough of the job's tasks are bound immediately. ``Pipelined``: enough
+    of the job's tasks wait for resources of victims, and a later session places them. ``NotPlaced``: the job stays
+    pending. ``Panic``: the scheduler panics before it decides about the job.
     """
 
     REJECTED = "Rejected"
@@ -383,7 +401,7 @@ class GangOutcome(StrEnum):
 
 
 class GangVictim(SparseRecord, frozen=True, kw_only=True):
-    """A task that is evicted for the job in question: its node, queue and job, and the action."""
+    """A task that is evicted for the job in question: its node, queue and job, and the action that evicts it."""
 
     task: str
     node: str
@@ -403,7 +421,7 @@ class GangTask(SparseRecord, frozen=True, kw_only=True):
 
 
 class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The outcome of a job that is submitted now.
+    """The predicted outcome of a job that is submitted now.
 
     ``sessions``: for a job whose pods are only created once it is enqueued, the session that enqueues it, then the one
     with its pods; otherwise one session. ``tasks`` and ``victims`` are of the last one. ``reason`` says why the job is
@@ -435,7 +453,7 @@ class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class GangAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The outcomes of several jobs that are submitted together."""
+    """The predicted outcomes of several jobs that are submitted together."""
 
     api_version: str = API_VERSION
     kind: str = "VolcanoJobVerdicts"

@@ -11,7 +11,10 @@ from kpreempt.verdict.status import Outcome, Status
 
 
 class PodPhase(StrEnum):
-    """The current state of a pod. ``NotFound``: it is not in the cluster; ``Unknown``: not even its name is known."""
+    """The current state of a pod.
+
+    ``NotFound``: the pod is not in the cluster. ``Unknown``: not even the pod's name is known.
+    """
 
     RUNNING = "Running"
     TERMINATING = "Terminating"
@@ -37,7 +40,7 @@ class Evidence(StrEnum):
     """The evidence for an eviction.
 
     ``Event``: the scheduler's event names the preemptor. ``AnonymousEvent``: an older scheduler's event does not name
-    the preemptor. ``Condition``: the event has expired, and only the pod's condition says that it was preempted.
+    the preemptor. ``Condition``: the event has expired, and only the pod's condition says that the pod was preempted.
     ``None``: no evidence.
     """
 
@@ -63,7 +66,7 @@ class ReconstructionResult(StrEnum):
 
 
 class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """The preemptor explained in an earlier snapshot.
+    """The preemptor's decision, recomputed from an earlier snapshot.
 
     ``nodes`` are those it can be nominated to, ``victims`` the pods evicted from the victim's node. ``step`` is the
     victim's reprieve step. ``rejection`` is why the preemptor did not fit on that node as it was.

@@ -13,8 +13,8 @@ from kpreempt.verdict.status import Outcome
 class ReplicaScope(StrEnum):
     """The pods of a workload that an answer covers.
 
-    ``New``: all pods of a manifest, as new ones. ``Unscheduled``: the pods of a workload in the cluster that are not on
-    a node. ``Additional``: pods in addition to the existing ones.
+    ``New``: all pods of a manifest, treated as new. ``Unscheduled``: the pods of a workload in the cluster that are not
+    on a node. ``Additional``: pods in addition to the existing ones.
     """
 
     NEW = "New"
@@ -23,7 +23,7 @@ class ReplicaScope(StrEnum):
 
 
 class Replica(SparseRecord, frozen=True, kw_only=True):
-    """The outcome of one pod, with the pods before it on their nodes and their victims gone.
+    """The outcome of one pod, after the previous pods were placed and their victims were evicted.
 
     ``node`` is where it lands, immediately or once ``victims`` are gone, of which evicting the ``violating`` ones
     violates a budget. ``ties`` are all nodes that the choice could end with, if there are several. ``message`` is that
@@ -40,7 +40,7 @@ class Replica(SparseRecord, frozen=True, kw_only=True):
 
 
 class ReplicasOnNode(SparseRecord, frozen=True, kw_only=True):
-    """The number of replicas that end up on a node, and of pods evicted from it for them."""
+    """The number of replicas that end up on a node, and the number of pods evicted to make room for them."""
 
     node: str
     replicas: int
@@ -48,7 +48,7 @@ class ReplicasOnNode(SparseRecord, frozen=True, kw_only=True):
 
 
 class BudgetViolations(SparseRecord, frozen=True, kw_only=True):
-    """The number of evictions that violate a budget, and the disruptions that it ``allowed`` before the first one."""
+    """The number of evictions that violate a budget, and the disruptions ``allowed`` before the first eviction."""
 
     budget: str
     allowed: int
@@ -56,14 +56,14 @@ class BudgetViolations(SparseRecord, frozen=True, kw_only=True):
 
 
 class Pending(SparseRecord, frozen=True, kw_only=True):
-    """The number of replicas pending with one message: the scheduler's, or a quota's if they are not created."""
+    """The number of replicas pending with the same message, from the scheduler or from a quota that rejects them."""
 
     replicas: int
     message: str
 
 
 class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The numbers of replicas that land immediately, preempt, and find no node.
+    """The numbers of replicas that land immediately, that preempt, and that find no node.
 
     ``violations`` are evictions that violate a budget; ``uncertain`` are replicas with an uncertain outcome.
     ``rejected`` are not created, because a quota rejects them.
