@@ -67,7 +67,7 @@ def _decision(verdict: Verdict) -> str:
     if verdict.nominated_nodes:
         return " or ".join(f"{node}: evicts {_victims(verdict, node)}" for node in verdict.nominated_nodes)
     if verdict.eligibility is None or not verdict.eligibility.eligible:
-        return "may not evict"
+        return "cannot preempt"
     return f"stays pending, tries {' and '.join(verdict.potential_nodes) or 'no node'}"
 
 

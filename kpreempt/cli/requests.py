@@ -117,6 +117,8 @@ WITH = Option(
 )
 _DIFFERENCES = "(default: auto, the cluster's own version). To see the differences, run kpreempt algorithms."
 _VERSIONS = "|".join(("auto", *LEGACY_ROWS, KUBE_RANGE))
+_ALL_NAMESPACES = Option(("-A", "--all-namespaces"), "Include all namespaces.", panel=THE_POD, is_everyday=True)
+_ALL_BY_DEFAULT = _ALL_NAMESPACES._replace(help="Include all namespaces (the default).")
 _ALGORITHM = Option(("--algorithm",), f"Scheduler version {_DIFFERENCES}", _VERSIONS, SCHEDULER, is_everyday=True)
 # For commands that also support Volcano.
 WITH_VOLCANO = _ALGORITHM._replace(help=f"Scheduler {_DIFFERENCES}", metavar=f"{_VERSIONS}|{VOLCANO_ALGORITHM}")
@@ -342,7 +344,7 @@ def _connection(given: dict[str, Any]) -> "ConnectionFlags":
 
 def _help_of_context(request: type[Request]) -> str:
     """Offer several contexts if the command answers for each of them."""
-    several = ", or several: a,b" if getattr(request, "accepts_contexts", False) else ""
+    several = ", or several, such as a,b" if getattr(request, "accepts_contexts", False) else ""
     return f"Kubeconfig context{several} (default: the current context)."
 
 
@@ -462,9 +464,7 @@ class AnswerRequest(ClusterRequest):
     budgets: Any = ()
 
     namespace: Annotated[_Text, NAMESPACE] = None
-    all_namespaces: Annotated[
-        bool, Option(("-A", "--all-namespaces"), "Include pods in all namespaces.", panel=THE_POD, is_everyday=True)
-    ] = False
+    all_namespaces: Annotated[bool, _ALL_NAMESPACES] = False
     selector: Annotated[_Text, SELECTOR] = None
     algorithm: Annotated[_Text, _ALGORITHM] = None
     scheduler_config: Annotated[_Text, _SCHEDULER_CONFIG] = None
@@ -622,6 +622,7 @@ class PendingRequest(Pending, AnswerRequest):
 
     answer = "PendingPods"
     accepts_contexts = True
+    all_namespaces: Annotated[bool, _ALL_BY_DEFAULT] = False
     node_changes: Annotated[NodeChanges, CHANGING_NODES]
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     watch: Annotated[
@@ -716,14 +717,15 @@ class BudgetsRequest(Budgets, AnswerRequest):
 
     Reports budgets that block drains, budgets that protect nothing, and budgets that a preemption would violate, with
     the preemptor. Covers all namespaces unless -n is given; with -l, only budgets that protect matching pods. The
-    scheduler prefers victims whose budgets allow the eviction but violates budgets if nothing else helps. Every pending
-    pod is therefore simulated. For each budget that allows no disruptions, kpreempt also computes the lowest priority
-    at which a new pod would violate it. The default output fits on one screen; -v prints each finding with its fix,
-    these priorities, and every budget.
+    scheduler prefers victims whose budgets allow the eviction, but it violates budgets if nothing else helps. Every
+    pending pod is therefore simulated. For each budget that allows no disruptions, kpreempt also computes the lowest
+    priority at which a new pod would violate it. The default output fits on one screen; -v prints each finding with its
+    fix, these priorities, and every budget.
     """
 
     answer = "BudgetAudit"
     accepts_contexts = True
+    all_namespaces: Annotated[bool, _ALL_BY_DEFAULT] = False
     fail_on: Annotated[
         _Text,
         Option(

@@ -398,7 +398,7 @@ class RuleId(StrEnum):
         promise="evicted pods reschedule",
         meaning="Replacement pods that are still pending at the end.",
         advice="Add capacity for the replacements, or request less in the change.",
-        sentence="{subject:the cluster}: {amount:replacement} of running pods {plural:stays|stay} pending (limit"
+        sentence="{subject:the cluster}: {amount:replacement pod} {plural:stays|stay} pending (limit"
         " {limit}){pods}{detail:; }",
         option="Maximum number of replacement pods still pending at the end.",
         is_everyday=True,
@@ -615,8 +615,8 @@ class RuleId(StrEnum):
     REMOVED_API = Rule(
         "removed-api",
         promise="the next version serves all APIs",
-        meaning="Objects in the change whose API version is not served by the cluster's version or the next minor"
-        " version.",
+        meaning="Objects in the change with an API version that the cluster's version or the next minor version does"
+        " not serve.",
         advice="Migrate the object to the replacement API version, for example with kubectl convert.",
         sentence="{subject} uses a removed API version{detail}",
         option="The next minor version must serve the API of every object.",
@@ -1082,8 +1082,8 @@ class RuleId(StrEnum):
     CUSTOM_RESOURCES = _about_unknown(
         "custom-resources",
         promise="custom resources are compared",
-        meaning="Custom resources in the change whose kind is missing from the dump. It is unknown whether they are"
-        " new or modified, and what their controllers do. For custom resources with a pod template, see"
+        meaning="Custom resources of a kind that is missing from the dump. It is unknown whether the change creates or"
+        " modifies them, and what their controllers do. For custom resources with a pod template, see"
         " `unmodeled-input`.",
         advice="Add the kind to the dump with the `kubectl get` command in the finding.",
         sentence=_unknown("is not compared", "custom resources are not compared"),

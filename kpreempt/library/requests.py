@@ -202,6 +202,12 @@ class Budgets(Selected):
 
     answered_by = "handlers:budgets"
     namespace: Annotated[_Text, NAMESPACE._replace(help="Include only budgets in this namespace.")] = None
+    selector: Annotated[
+        _Text,
+        SELECTOR._replace(
+            help="Include only budgets that protect pods matching this label selector, such as app=web,tier!=db."
+        ),
+    ] = None
 
 
 class AtRisk(Selected):

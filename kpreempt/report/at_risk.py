@@ -107,7 +107,7 @@ def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
 def _lowest_priorities(answer: PodsAtRisk) -> Section:
     """For each pod, the lowest priority at which a new pod of each size would preempt it."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
-    legend = ["at which a new pod of the given size preempts it; (n) = only if pinned to its node"]
+    legend = ["at which a new pod of this size preempts the pod; (n) = only if pinned to its node"]
     legend += ["fits = lands without preemption"] if "fits" in cells else []
     legend += ["none = at no priority"] if "none" in cells else []
     titles = [Column("POD"), *(Column(title, "right") for title in ("PRIO", "ORDER"))]

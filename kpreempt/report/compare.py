@@ -195,7 +195,7 @@ def _first_difference(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
     others = [each.algorithm for each in group]
     return (
         *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'differs')} from "),
-        *(strong(item.decisions[0].algorithm), " at ", Span(_place_of(group[0].differences[0]), "heading")),
+        *(strong(item.decisions[0].algorithm), " in ", Span(_place_of(group[0].differences[0]), "heading")),
     )
 
 

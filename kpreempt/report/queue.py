@@ -184,7 +184,7 @@ def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
         facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
     if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):
         until = pod.backoff_until
-        facts.append(f"in backoff {f'until {format_time(until)}' if at is None else f'for {_span(until, at)}'}")
+        facts.append(f"in backoff {f'until {format_time(until)}' if at is None else f'for {_span(until, at)} more'}")
     if pod.nominated_node_name:
         facts.append(f"nominated to {pod.nominated_node_name}")
     if pod.held_by:

@@ -44,8 +44,8 @@ EXPECTED = {
     "own-nomination": (IN_VAIN, IN_VAIN, IN_VAIN, f"{IN_VAIN}, loses its nomination"),
     "own-nomination-without-hope": (NO_NODE, *[f"{NO_NODE}, loses its nomination"] * 3),
     "pod-affinity-terms": (LANDS, NO_NODE, NO_NODE, NO_NODE),
-    "preemption-policy-never": (LOW, LOW, LOW, "may not evict"),
-    "waits-for-its-victims": (*["may not evict"] * 3, "node-a: evicts leaving and low"),
+    "preemption-policy-never": (LOW, LOW, LOW, "cannot preempt"),
+    "waits-for-its-victims": (*["cannot preempt"] * 3, "node-a: evicts leaving and low"),
 }
 
 

@@ -261,7 +261,9 @@ def _of_node_names(
         steps = blocked.get(name, [])
         if steps:
             pods = [step.pod for step in steps]
-            yield StaticFinding(rule, name, f"{some_of(pods)}: {steps[0].message}", is_critical=True, pods=pods)
+            verb = "does" if len(pods) == 1 else "do"
+            detail = f"{some_of(pods)} {verb} not run because {steps[0].message}"
+            yield StaticFinding(rule, name, detail, is_critical=True, pods=pods)
             continue
         node = nodes.get(plan.node_names[name])
         victims: list[str] = []

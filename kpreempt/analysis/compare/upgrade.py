@@ -349,11 +349,11 @@ def _unknown_workloads(
         for record in of_kind:
             each = (kind, record.metadata.namespace, record.metadata.name)
             if controller_of(record.metadata) is None and is_selected(each[1]) and each not in known | others.keys():
-                message = "the input has neither its template nor a pod of it: it is not compared"
+                message = "the input has neither its template nor any of its pods, so it is not compared"
                 yield Assumption(f"{kind} {each[1]}/{each[2]}", "spec.template", message)
     for (kind, namespace, name), pods in others.items():
         if not is_replaced(pods[0]):
-            message = "its controller's next pod is unknown: it is not compared"
+            message = "its controller's next pod is unknown, so it is not compared"
             yield Assumption(f"{kind} {namespace}/{name}", "spec", message)
 
 

@@ -179,7 +179,7 @@ def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequ
     subject = "scheduling queue"
     if is_kube_algorithm(queue_input.algorithm):
         yield Assumption(
-            subject, "attempts", "the number of attempts per pod is unknown: backoff times are upper bounds"
+            subject, "attempts", "the number of attempts per pod is unknown, so backoff times are upper bounds"
         )
         yield Assumption(
             subject, "rejectedBy", "attempted pods are assumed to have been rejected for the current reasons"
@@ -192,7 +192,9 @@ def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequ
             f"{len(recent)} pods tried within the last minute may still be backing off, outside the queue",
         )
     if queue.scheduling_cycle is not None:
-        yield Assumption(subject, "flush", "the time of the periodic flush is unknown: pods may move up to 30s earlier")
+        yield Assumption(
+            subject, "flush", "the time of the periodic flush is unknown, so pods may move up to 30s earlier"
+        )
     if any(
         filling.attempts.last_of(pod) is None
         and ((rejection := rejection_of(pod)) is None or rejection.last_probe_time is None)
@@ -201,7 +203,7 @@ def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequ
         yield Assumption(
             subject,
             "time",
-            "no event shows when some pods were last tried: the attempts may have been later than shown",
+            "no event shows when some pods were last tried, so the attempts may be more recent than shown",
         )
 
 

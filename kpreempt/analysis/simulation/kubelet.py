@@ -75,7 +75,9 @@ def admit_pod(pod: Pod, node: Node | None, others: Iterable[Pod]) -> KubeletAnsw
         for resource, requested, free in short
     )
     if not _is_critical(pod):
-        return KubeletAnswer(f"the kubelet of {name} rejects the pod ({_REASONS.get(short[0][0], 'OutOf')}): {words}")
+        return KubeletAnswer(
+            f"the kubelet of {name} rejects the pod with {_REASONS.get(short[0][0], 'OutOf')} ({words})"
+        )
     victims = _pods_to_evict(pod, running, {resource: requested - free for resource, requested, free in short})
     if victims is None:
         return KubeletAnswer(

@@ -395,7 +395,8 @@ def _outcomes(check: Check) -> Section:
     if not check.outcomes:
         return Section("OUTCOMES")
     low, high = check.evictions.min, check.evictions.max
-    number = f"{'' if low == high else f'{low:,} to '}{count(high, 'eviction')}"
+    between = "or" if high == low + 1 else "to"
+    number = f"{'' if low == high else f'{low:,} {between} '}{count(high, 'eviction')}"
     scope = "all possible outcomes" if check.explored_all else "others are possible"
     return Section(
         "OUTCOMES",
@@ -416,7 +417,7 @@ def _outcomes(check: Check) -> Section:
 
 
 def _capacity(check: Check, options: RenderOptions) -> Section:
-    """``CAPACITY``: what all nodes have free at the end; in full reports, the nodes on which something changes."""
+    """``FREE CAPACITY``: the total at the end; in full reports, the nodes on which something changes."""
     free = ", ".join(f"{key} {format_amount(key, check.free[key])}" for key in in_order(check.free))
     titles = ("CPU REQUESTED", "OF", "MEMORY REQUESTED", "OF", "PODS", "OF")
     rows: list[list[Words]] = []
@@ -424,10 +425,10 @@ def _capacity(check: Check, options: RenderOptions) -> Section:
         rows = [[strong(each.node), *_amounts(each)] for each in check.nodes]
     maps = [Picture(partial(node_maps, check.nodes))] if check.nodes else []
     return Section(
-        "CAPACITY",
-        f"free in total: {free}" if free else "",
+        "FREE CAPACITY",
+        free,
         [*(maps if options.is_full else []), Table(columns("NODE", *titles, right=titles), rows, noun="node")],
-        heading="Capacity of the nodes",
+        heading="Free capacity",
         anchor="nodes",
         is_reasoning=True,
     )

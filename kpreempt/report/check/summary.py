@@ -29,7 +29,7 @@ def summary(check: Check) -> str:
 
 
 def summary_phrase(check: Check) -> Phrase:
-    """``metrics/ingester is down for at least 30s``, or ``harmless: 12 pods roll, nothing is evicted``.
+    """``metrics/ingester is down for at least 30s``, or ``harmless: 12 pods are replaced; no pod is evicted``.
 
     What the change itself removes or weakens comes first, even if suppressed. ``is_harmless`` decides on "harmless".
     """
@@ -41,12 +41,12 @@ def summary_phrase(check: Check) -> Phrase:
         worst: Phrase = (f"in the worst {which}, ",) if len(check.outcomes) > 1 else ()
         return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
     losses = [*_losses(check)]
-    done = f"{', '.join(_actions(check, losses))}{';' if losses else ','} nothing is evicted"
+    done = f"{', '.join(_actions(check, losses))}; no pod is evicted"
     if doubts := _doubts(check):
         return (f"{done} (unverified: {doubts})",)
     broken = dict.fromkeys(str(each.rule) for each in check.findings)
     if broken or not check.passed:
-        return (f"{done}{f'; findings: {_few(list(broken))}' if broken else ''}",)
+        return (f"{done}{f' (findings: {_few(list(broken))})' if broken else ''}",)
     always = "" if check.runs == 1 or check.explored_all else f" in any of {check.runs:,} runs"
     if left := len(check.only_in_base):
         always += f"; {count(left, 'object')} {agree(left, 'is')} only in the base"
@@ -231,7 +231,7 @@ def _scaled_down(check: Check) -> dict[str, tuple[int, int]]:
 
 
 def _actions(check: Check, losses: Sequence[str]) -> list[str]:
-    """What happens to pods: ``12 pods roll``; if nothing does, to objects: ``2 objects change``."""
+    """What happens to pods: ``12 pods are replaced``; if nothing does, to objects: ``2 objects change``."""
     rolled = new = scaled = others = 0
     fewer = _scaled_down(check)
     for each in check.changes:
@@ -243,7 +243,7 @@ def _actions(check: Check, losses: Sequence[str]) -> list[str]:
             scaled += 1
         elif each.kind is ChangeKind.UPDATED:
             others += 1
-    clauses = [f"{count(rolled, 'pod')} {agree(rolled, 'rolls')}"] if rolled else []
+    clauses = [f"{count(rolled, 'pod')} {agree(rolled, 'is')} replaced"] if rolled else []
     clauses += [f"{count(new, 'pod')} {agree(new, 'is')} created"] if new else []
     clauses += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
     clauses += losses

@@ -107,7 +107,7 @@ def odds_blocks(odds: Odds) -> list[Block]:
         parallel = f"the real search has {workers} that each try {chunk} in a row, so other nodes may win too"
     else:
         doubts = "computed as if every order were equally likely"
-        parallel = f"the scheduler tries {odds.parallelism:,} at a time, so slower nodes win less often"
+        parallel = f"the scheduler tries {odds.parallelism:,} nodes at a time, so slower nodes win less often"
     if odds.order is SearchOrder.SMALL_MAP:
         doubts += ", which may be off by several points for so few nodes"
     if odds.parallelism > 1:

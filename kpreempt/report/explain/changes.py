@@ -196,7 +196,7 @@ def nothing_found(search: ProposalSearch) -> str:
         return f"no priority is high enough; other changes were {_SKIPPED}"
     if not search.is_complete:
         return f"none found; the search stopped after {count(search.verdicts, 'verdict')}{extra_calls}"
-    return f"none found, trying single changes and pairs{extra_calls}"
+    return f"none found (tried single changes and pairs){extra_calls}"
 
 
 def _extra_calls(search: ProposalSearch) -> str:

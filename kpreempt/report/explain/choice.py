@@ -140,7 +140,7 @@ def describe_choice(verdict: Verdict) -> Phrase:
     rounds = verdict.selection.rounds if verdict.selection else []
     decided = f" by rule {len(rounds)}" if rounds else ""
     if is_sampled_preemption(verdict):
-        return (strong(tied[0]), decided, Span(", if the search reaches this node", "warn"))
+        return (strong(tied[0]), decided, Span(", provided that the search reaches this node", "warn"))
     if chance_of_volumes(verdict):
         return (strong(tied[0]), decided, Span(", given this order of tied volumes", "warn"))
     return (strong(tied[0]), decided, "; no choice is random")
@@ -157,12 +157,12 @@ def _deciding_rule(verdict: Verdict) -> Phrase:
     if len(tied) > 1:
         equal = f"tied under all {rules} rules; "
         return (strong(join_names(tied)), among, equal, Span("the scheduler picks one at random", "warn"))
-    doubts = ["if the search reaches this node"] if is_sampled_preemption(verdict) else []
+    doubts = ["provided that the search reaches this node"] if is_sampled_preemption(verdict) else []
     if verdict.alternatives is not None and len({each.node for each in verdict.alternatives.outcomes}) > 1:
         doubts.append("given the likely order of tied pods")
     doubts += ["given this order of tied volumes"] if chance_of_volumes(verdict) else []
     rule = f"{name_of_rule(rounds[-1].criterion)} (rule {len(rounds)} of {rules})"
-    return (strong(tied[0]), among, rule, *(Span(f"; {words}", "warn") for words in doubts))
+    return (strong(tied[0]), among, rule, *(Span(f", {words}", "warn") for words in doubts))
 
 
 def score_section(verdict: Verdict) -> Section:

@@ -201,8 +201,10 @@ def _other_nodes(verdict: Verdict) -> list[list[Words]]:
     if others:
         broken = [each.num_pdb_violations for each in others]
         named = f"{others[0].node} is a candidate" if len(others) == 1 else f"{len(others):,} candidates"
-        violations = f", {_range(broken, 'budget violation')}" if any(broken) else ""
-        lines.append([f"{named} with {_range([len(each.victims) for each in others], 'victim')}{violations}"])
+        violations = f" and {_range(broken, 'budget violation')}" if any(broken) else ""
+        each_one = " each" if violations and len(others) > 1 else ""
+        victims = _range([len(each.victims) for each in others], "victim")
+        lines.append([f"{named} with {victims}{violations}{each_one}"])
     # If no plugin rejects a node, the scheduler reports that it found no victims there.
     still = {node: status for node, status in verdict.dry_run.items() if status.plugin}
     if still:
@@ -217,7 +219,9 @@ def _other_nodes(verdict: Verdict) -> list[list[Words]]:
 
 def _range(numbers: Sequence[int], noun: str) -> str:
     low, high = min(numbers), max(numbers)
-    return count(low, noun) if low == high else f"{low:,} to {high:,} {plural(noun)}"
+    if low == high:
+        return count(low, noun)
+    return f"{low:,} {'or' if high == low + 1 else 'to'} {high:,} {plural(noun)}"
 
 
 def victims_section(verdict: Verdict, options: RenderOptions) -> Section:

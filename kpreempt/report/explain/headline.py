@@ -181,7 +181,9 @@ def _budget_clause(verdict: Verdict) -> Phrase:
     if overdrawn:
         return (Span(f"this violates {named}", "bad"),)
     counted = Span(f"the scheduler counts this as violating {named}", "warn")
-    return (counted, ", though these evictions alone stay within the allowed disruptions")
+    numbers = [len(verdict.victims.get(node, ())) for node in verdict.nominated_nodes]
+    victims = "this victim" if numbers == [1] else "these victims"
+    return (counted, f", although evicting {victims} stays within the allowed disruptions")
 
 
 def _overdrawn(pods: Iterable[Victim | Reprieve]) -> list[str]:
@@ -290,8 +292,8 @@ def _uncertain(verdict: Verdict) -> Phrase:
     phrase: Phrase = ("The outcome for ", strong(pod_name(verdict)), Span(" is uncertain", "warn"), *because, ".")
     if not (nodes := destinations(verdict)):
         return phrase
-    act = "preempt pods on" if verdict.nominated_nodes else "land on"
-    return (*phrase, f" Otherwise it would {act} ", *name_nodes(nodes), ".")
+    act = "preempts pods on" if verdict.nominated_nodes else "lands on"
+    return (*phrase, f" If that has no effect, {pod_name(verdict)} {act} ", *name_nodes(nodes), ".")
 
 
 _HEADLINES = {

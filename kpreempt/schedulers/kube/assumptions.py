@@ -108,7 +108,7 @@ def unordered_budgets(evidence: PreemptionEvidence | None, cluster: ClusterState
             "PodDisruptionBudgets",
             "",
             "several protect the same pod, and how many disruptions remain after a violation depends on their order in"
-            " the scheduler's cache, which is unknown: other pods may be evicted",
+            " the scheduler's cache, which is unknown, so other pods may be evicted",
             AssumptionKind.UNCERTAIN,
         )
     ]

@@ -237,7 +237,9 @@ NO_EXECUTE = {**nodes(1)[0], "spec": {"taints": [{"key": "gone", "effect": "NoEx
     [
         pytest.param(nodes(1)[0], named("n2"), "node n2 does not exist", id="no such node"),
         pytest.param(nodes(1)[0], pod(nodeName="n2"), "node n2 does not exist", id="of a plain pod"),
-        pytest.param(nodes(1)[0], named("n1", "3"), "rejects the pod (OutOfcpu): cpu: 3 requested, 2 free", id="full"),
+        pytest.param(
+            nodes(1)[0], named("n1", "3"), "rejects the pod with OutOfcpu (cpu: 3 requested, 2 free)", id="full"
+        ),
         pytest.param(nodes(1)[0], named("n1", "3", "StatefulSet"), "OutOfcpu", id="of a StatefulSet"),
         pytest.param(nodes(1)[0], named("n1", "3", "DaemonSet"), "OutOfcpu", id="of a DaemonSet"),
         pytest.param(nodes(1)[0], named("n1", "3", "Job"), "OutOfcpu", id="of a Job"),

@@ -313,18 +313,18 @@ def test_with_a_definition_go_custom_resources() -> None:
 
 
 SENTENCES = {
-    "scaled down": ([patched(WEB, replicas=1)], {}, "1 workload is scaled down from 2 to 1; nothing is evicted"),
-    "scaled up": ([patched(WEB, replicas=3)], {}, "harmless: 1 workload is scaled, nothing is evicted"),
+    "scaled down": ([patched(WEB, replicas=1)], {}, "1 workload is scaled down from 2 to 1; no pod is evicted"),
+    "scaled up": ([patched(WEB, replicas=3)], {}, "harmless: 1 workload is scaled; no pod is evicted"),
     "rolled to fewer": (
         [labeled(patched(WEB, replicas=1), tier="front")],
         {},
-        "1 pod rolls, 1 workload is scaled down from 2 to 1; nothing is evicted",
+        "1 pod is replaced, 1 workload is scaled down from 2 to 1; no pod is evicted",
     ),
-    "deleted by name": ([], {"deleted": ["deploy/web"]}, "1 object is deleted with 2 pods; nothing is evicted"),
+    "deleted by name": ([], {"deleted": ["deploy/web"]}, "1 object is deleted with 2 pods; no pod is evicted"),
     "a pruned ConfigMap": (
         [],
         {"pruned_from": [make("ConfigMap", "settings")]},
-        "1 object is deleted; nothing is evicted",
+        "1 object is deleted; no pod is evicted",
     ),
     "no replicas": ([patched(WEB, replicas=0)], {}, "Deployment shop/web goes from 2 pods to 0"),
 }

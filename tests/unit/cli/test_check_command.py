@@ -259,7 +259,7 @@ def test_the_exit_code_says_whether_the_gate_is_open(ask: Ask, tmp_path: Path) -
     written(tmp_path / "small.json", [SMALL])
     run = ask("-f", "small.json", change=False)
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.startswith("PASS  harmless: 1 pod is created, nothing is evicted.\n  All enabled rules pass.\n")
+    assert run.stdout.startswith("PASS  harmless: 1 pod is created; no pod is evicted.\n  All enabled rules pass.\n")
 
 
 def test_a_stream_has_a_file_and_a_line_for_systems_that_ask_for_one(ask: Ask) -> None:

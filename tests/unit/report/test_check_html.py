@@ -288,7 +288,7 @@ def test_the_banner_counts() -> None:
 
 def test_the_page_begins_with_one_plain_sentence() -> None:
     assert words_of(page_of(quiet_check()).all(class_="lead")[0]) == (
-        "Harmless: nothing changes, nothing is evicted. All rules pass."
+        "Harmless: nothing changes; no pod is evicted. All rules pass."
     )
     reported = words_of(page_of(hostile_check()).all(class_="lead")[0])
     assert reported.startswith("In the worst of 20 runs, shop/web is down for at least")

@@ -32,7 +32,7 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
     assert comment(passed()).splitlines()[:5] == [
         "### kpreempt check: passed",
         "",
-        "Harmless: 3 pods roll, nothing is evicted. All enabled rules pass.",
+        "Harmless: 3 pods are replaced; no pod is evicted. All enabled rules pass.",
         "",
         "no pod evicted · settled<br>",
     ]

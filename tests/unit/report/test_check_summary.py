@@ -57,13 +57,13 @@ GAP = [
 ]
 
 SENTENCES = {
-    "nothing changes": (quiet_check(), "harmless: nothing changes, nothing is evicted"),
-    "pods roll": (replaced(quiet_check(), changes=[ROLLED]), "harmless: 12 pods roll, nothing is evicted"),
-    "pods are new": (replaced(quiet_check(), changes=[CREATED, MAP]), "harmless: 1 pod is created, nothing is evicted"),
-    "an object of no pods": (replaced(quiet_check(), changes=[MAP]), "harmless: 1 object changes, nothing is evicted"),
+    "nothing changes": (quiet_check(), "harmless: nothing changes; no pod is evicted"),
+    "pods roll": (replaced(quiet_check(), changes=[ROLLED]), "harmless: 12 pods are replaced; no pod is evicted"),
+    "pods are new": (replaced(quiet_check(), changes=[CREATED, MAP]), "harmless: 1 pod is created; no pod is evicted"),
+    "an object of no pods": (replaced(quiet_check(), changes=[MAP]), "harmless: 1 object changes; no pod is evicted"),
     "several runs that do nothing": (
         replaced(quiet_check(), changes=[ROLLED], runs=20),
-        "harmless: 12 pods roll, nothing is evicted in any of 20 runs",
+        "harmless: 12 pods are replaced; no pod is evicted in any of 20 runs",
     ),
     "a workload is down": (
         of(workloads=[DOWN], steps=GAP, seconds=40.0),
@@ -79,7 +79,7 @@ SENTENCES = {
     ),
     "a workload that is scaled to zero is not down": (
         of(workloads=[msgspec.structs.replace(DOWN, ready_after=0, desired_after=0)]),
-        "harmless: nothing changes, nothing is evicted",
+        "harmless: nothing changes; no pod is evicted",
     ),
     "pods are evicted": (of(displaced=evicted(42)), "42 pods are evicted"),
     "a pod is lost": (of(displaced=evicted(1, lost=True)), "1 pod is evicted and never recreated"),
@@ -101,7 +101,7 @@ SENTENCES = {
     ),
     "a pod that waited before is no news": (
         of(pending=[UnscheduledPod(pod="a/b", priority=0, pending_before=True)]),
-        "harmless: nothing changes, nothing is evicted",
+        "harmless: nothing changes; no pod is evicted",
     ),
     "a quota refuses pods": (
         of(rejected=[QuotaRejection(workload="Deployment a/b", quota="a/q", message="", pods=2, rejected_after=2)]),
@@ -120,13 +120,13 @@ SENTENCES = {
     ),
     "a rule is broken by nothing that hurts": (
         replaced(quiet_check(), findings=[finding(RuleId.MAX_SNAPSHOT_AGE)], passed=False),
-        "nothing changes, nothing is evicted; findings: max-snapshot-age",
+        "nothing changes; no pod is evicted (findings: max-snapshot-age)",
     ),
     "something is not known, though it is waived": (
         replaced(
             quiet_check(), findings=[finding(RuleId.UNMODELED_INPUT, "x", status=FindingStatus.WAIVED)]
         ),
-        "nothing changes, nothing is evicted (unverified: unmodeled-input)",
+        "nothing changes; no pod is evicted (unverified: unmodeled-input)",
     ),
     "what the change takes away comes first": (
         replaced(
@@ -155,15 +155,15 @@ SENTENCES = {
     ),
     "a workload gets fewer pods": (
         replaced(quiet_check(), changes=[SMALLER]),
-        "1 workload is scaled down from 3 to 2; nothing is evicted",
+        "1 workload is scaled down from 3 to 2; no pod is evicted",
     ),
     "objects are deleted by name": (
         replaced(quiet_check(), changes=[GONE, ROLLED]),
-        "12 pods roll, 1 object is deleted with 2 pods; nothing is evicted",
+        "12 pods are replaced, 1 object is deleted with 2 pods; no pod is evicted",
     ),
     "objects stay that the manifests lack": (
         replaced(quiet_check(), changes=[ROLLED], only_in_base=["ConfigMap a/b"]),
-        "12 pods roll, nothing is evicted; 1 object is only in the base",
+        "12 pods are replaced; no pod is evicted; 1 object is only in the base",
     ),
     "the worst of several": (
         replaced(of(displaced=evicted(1)), runs=2, outcomes=[OutcomeShare(count=1, seed=0, end="Settled")] * 2),

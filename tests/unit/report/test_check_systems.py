@@ -27,7 +27,7 @@ def with_findings(number: int) -> Check:
 
 def test_a_pass_is_one_notice() -> None:
     assert annotations(passed()) == [
-        "::notice title=kpreempt check::harmless: 3 pods roll, nothing is evicted."
+        "::notice title=kpreempt check::harmless: 3 pods are replaced; no pod is evicted."
         " All enabled rules pass: no pod evicted, settled"
     ]
 

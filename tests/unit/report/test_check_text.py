@@ -26,7 +26,7 @@ def headings(lines: list[str]) -> list[str]:
 
 def test_a_pass_is_short_and_says_what_changes() -> None:
     assert lines_of(passed()) == [
-        "PASS  harmless: 3 pods roll, nothing is evicted.",
+        "PASS  harmless: 3 pods are replaced; no pod is evicted.",
         "  All enabled rules pass.",
         "  no pod evicted · settled",
         "  3 nodes · 12 pods · kube-1.36",
@@ -43,7 +43,7 @@ def test_a_pass_is_short_and_says_what_changes() -> None:
         "  WORKLOAD             BEFORE  WORST  AFTER  STATUS",
         "  Deployment shop/api       2      2      3  changed",
         "",
-        "CAPACITY      free in total: cpu 2.5, memory 3Gi",
+        "FREE CAPACITY cpu 2.5, memory 3Gi",
         "",
         "RULES         2 rules passed, 1 off",
         "  passed: max-pdb-violations, require-schedulable",
@@ -66,7 +66,7 @@ def test_the_verdict_comes_first_then_what_fails_then_what_would_happen() -> Non
         "WORKLOADS",
         "BROKEN DEPENDENCIES",
         "OUTCOMES",
-        "CAPACITY",
+        "FREE CAPACITY cpu 2.2, memory 10Gi, pods 298",
         "RULES",
         "ASSUMED",
     ]

@@ -60,7 +60,7 @@ FINDINGS = {
     ),
     "pods that ran and wait": (
         finding(RuleId.MAX_PENDING, WORKLOAD, amount=2, pods=["a", "b"], detail="no room"),
-        "Deployment batch/worker: 2 replacements of running pods stay pending (limit 0): a and b; no room",
+        "Deployment batch/worker: 2 replacement pods stay pending (limit 0): a and b; no room",
     ),
     "a service without pods": (
         finding(RuleId.MAX_BROKEN_DEPENDENCIES, "Service shop/api", amount=1, pods=["shop/api"]),

@@ -131,7 +131,7 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
     [
         pytest.param(
             ProposalSearch(["a"], 3, extender_calls=12),
-            "none found, trying single changes and pairs; extenders were called 12 more times for this",
+            "none found (tried single changes and pairs); extenders were called 12 more times for this",
             id="how often extenders are called for it",
         ),
         pytest.param(

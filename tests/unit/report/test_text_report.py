@@ -151,8 +151,8 @@ def test_an_uncertain_answer_says_so_and_what_it_would_be() -> None:
         decide(two_full_nodes(), incoming()), outcome=Outcome.UNCERTAIN, reason="claim shop/gpu is not evaluated"
     )
     assert first_sentences(verdict) == (
-        "The outcome for shop/api is uncertain: claim shop/gpu is not evaluated. Otherwise it would preempt "
-        "pods on node-a."
+        "The outcome for shop/api is uncertain: claim shop/gpu is not evaluated. If that has no effect, "
+        "shop/api preempts pods on node-a."
     )
 
 
@@ -166,7 +166,7 @@ def test_a_violation_that_the_scheduler_only_counts_is_distinguished_from_a_real
         ],
         pod_disruption_budgets=[make_budget("web", {"app": "web"}, 1)],
     )
-    assert "counts this as violating budget shop/web, though these evictions alone stay within" in first_sentences(
+    assert "counts this as violating budget shop/web, although evicting this victim stays within" in first_sentences(
         decide(cluster, incoming())
     )
 
@@ -248,7 +248,7 @@ def test_where_the_search_is_random_the_odds_are_said_at_the_top_and_at_the_choi
     said = "it picks this node 25% of the time, node-b 75%."
     assert said in first_sentences(verdict)
     assert "node-b  wins 75% of the time" in report(verdict)
-    assert "the scheduler tries 16 at a time, so slower nodes win less often" in " ".join(report(verdict).split())
+    assert "the scheduler tries 16 nodes at a time, so slower nodes win less often" in " ".join(report(verdict).split())
     assert "no choice is random" not in report(verdict)
 
 
