@@ -52,7 +52,8 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
             "outcome",
             TEXT,
             "the outcome as in `explain`, or `NothingPending` if no pod is pending; for `budgets`, the worst severity "
-            "or `ok`; for `check` and `drain`, `error` if the gate fails, `warning` if it only warns, or `ok`",
+            "or `ok`; for `check` and `drain`, `error` if the gate fails, `warning` if it passes with findings, "
+            "or `ok`",
         ),
         Column("worst_outcome", TEXT, "the worst possible outcome, over all replicas and all orders of tied pods"),
         Column("certain", FLAG, "true if neither chance nor missing information can change the outcome or the victims"),

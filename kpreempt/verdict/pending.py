@@ -17,9 +17,10 @@ class PendingState(StrEnum):
     """Why a pod is still pending.
 
     ``Held``: by a plugin other than scheduling gates. ``Nominated``: preemption still helps on the nominated node, but
-    none of its victims there is terminating. ``StaleNomination``: preemption there no longer helps. ``BackingOff``: the
-    pod was attempted moments ago, and is in backoff. ``WaitsForChange``: the pod was attempted, and is not attempted
-    again until something changes. ``FitsNow``: the pod was attempted, and would land if it were attempted now.
+    none of the pod's victims there is terminating. ``StaleNomination``: preemption there no longer helps.
+    ``BackingOff``: the pod was attempted moments ago, and is in backoff. ``WaitsForChange``: the pod was attempted, and
+    is not attempted again until something changes. ``FitsNow``: the pod was attempted, and would land if it were
+    attempted now.
     """
 
     BEING_DELETED = "BeingDeleted"

@@ -107,7 +107,7 @@ class VictimRejection(SparseRecord, frozen=True):
 class VoteEffect(StrEnum):
     """The effect of a plugin's list of victims on the list so far.
 
-    ``First``: the plugin's list is the first one. ``Intersected``: only the victims that are in both lists remain.
+    ``First``: the plugin's list is the first list. ``Intersected``: only the victims that are in both lists remain.
     ``Emptied``: the plugin named no victims, which clears the list and skips the rest of its tier.
     """
 
@@ -222,7 +222,8 @@ class Attempt(SparseRecord, frozen=True, kw_only=True):
 class StatementOutcome(StrEnum):
     """The result of a statement.
 
-    ``Held``: neither committed nor discarded; its resources stay allocated but unbound until the session ends.
+    ``Held``: the statement is neither committed nor discarded; its resources stay allocated but unbound until the
+    session ends.
     """
 
     COMMITTED = "Committed"

@@ -54,8 +54,8 @@ class ReconstructionResult(StrEnum):
     """How far the earlier snapshot confirms the eviction.
 
     ``Confirmed``: the victim is among the preemptor's victims. ``OtherVictims``: the preemptor evicts other pods.
-    ``NoPreemption``: the preemptor evicts no pods. ``NoVictim``: the victim is not in the snapshot. ``NoPreemptor``:
-    the preemptor is not in the snapshot.
+    ``NoPreemption``: the preemptor does not evict any pods. ``NoVictim``: the victim is not in the snapshot.
+    ``NoPreemptor``: the preemptor is not in the snapshot.
     """
 
     CONFIRMED = "Confirmed"
