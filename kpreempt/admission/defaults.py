@@ -120,7 +120,8 @@ def _empty_dir(volume: Any, given: Any) -> Any:
     return given if any(value is not None for key, value in volume.items() if key != "name") else {}
 
 
-CLAIM_SPEC = Part(volumeMode=when_empty("Filesystem"))
+_VOLUME_MODE = when_missing("Filesystem")
+CLAIM_SPEC = Part(volumeMode=_VOLUME_MODE)
 
 _HTTP_GET = Part(path=when_empty("/"), scheme=when_empty("HTTP"))
 _PROBE = Part(
@@ -288,10 +289,10 @@ _SPECS: dict[str, dict[str, Rule]] = {
         "backoffLimit": lambda job, given: (
             (6 if job.get("backoffLimitPerIndex") is None else _INT32) if given is None else given
         ),
-        "completionMode": when_empty("NonIndexed"),
+        "completionMode": when_missing("NonIndexed"),
         "suspend": when_missing(False),
         "podReplacementPolicy": lambda job, given: (
-            given or ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed")
+            ("TerminatingOrFailed" if job.get("podFailurePolicy") is None else "Failed") if given is None else given
         ),
         "manualSelector": when_missing(False),
     },
@@ -303,13 +304,37 @@ _SPECS: dict[str, dict[str, Rule]] = {
         "jobTemplate": Part(spec=Part(**_OF_JOBS)),
     },
 }
-_WORKLOADS = {kind: Part(spec=Part(**rules)) for kind, rules in _SPECS.items()}
 
 
-def workload_with_defaults(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a workload with API defaults, including those of its template."""
-    result = deepcopy(document)
-    part = _WORKLOADS.get(str(document.get("kind")))
+def _limit_default(*sources: str) -> Rule:
+    """Default amounts for containers to those of other fields, the first source first."""
+
+    def rule(limit: dict[str, Any], given: Any) -> Any:
+        if limit.get("type") != "Container":
+            return given
+        parts = [limit.get(field) for field in reversed(sources)]
+        filled = {name: value for part in (*parts, given) if isinstance(part, dict) for name, value in part.items()}
+        return filled if filled != (given or {}) else given
+
+    return rule
+
+
+_SPECS_OF_OTHERS: dict[str, dict[str, Rule]] = {
+    "LimitRange": {
+        # A default that follows from the maximum is also the default of the request.
+        "limits": Part(default=_limit_default("max"), defaultRequest=_limit_default("default", "max", "min")),
+    },
+    "PersistentVolumeClaim": {"volumeMode": _VOLUME_MODE},
+}
+_KINDS = {kind: Part(spec=Part(**rules)) for kind, rules in (_SPECS | _SPECS_OF_OTHERS).items()}
+
+
+def with_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of an object with API defaults, for a workload including those of its template."""
+    result = deepcopy(dict(document))
+    if document.get("kind") == "Pod":
+        return template_with_defaults(result, is_pod=True)
+    part = _KINDS.get(str(document.get("kind")))
     return result if part is None else part.filled(result)
 
 
