@@ -47,6 +47,7 @@ def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
     ranges = _ranges_of(pod, cluster)
     if not ranges:
         return
+    _check_default_limits(pod)
     # Many pods have the same resources, and are rejected for the same reason.
     by_amounts: dict[object, ResourceRequirements] = {}
     for container in (*pod.spec.containers, *pod.spec.init_containers):
@@ -60,11 +61,29 @@ def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
             raise rejected(pod, f"LimitRange {_name(limit_range)}: {problem}")
 
 
+def _check_default_limits(pod: Pod) -> None:
+    """Raise ``InputError`` if a container requests more than its limit, which may be a default."""
+    for field, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
+        for index, container in enumerate(containers):
+            limits = container.resources.limits
+            for name, request in container.resources.requests.items():
+                if name in limits and request.nano > limits[name].nano:
+                    reason = (
+                        f'spec.{field}[{index}].resources.requests: Invalid value: "{request}": must be less than or '
+                        f"equal to {name} limit of {limits[name]}"
+                    )
+                    raise rejected(pod, reason)
+
+
 def claim_out_of_bounds(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> str:
     """Return why the LimitRanges of its namespace reject a claim; empty if they do not."""
-    requests = claim.spec.resources.requests
-    for limit_range in cluster.limit_ranges:
-        if limit_range.metadata.namespace != claim.metadata.namespace:
+    return storage_out_of_bounds(claim.metadata.namespace, claim.spec.resources.requests, cluster.limit_ranges)
+
+
+def storage_out_of_bounds(namespace: str, requests: ResourceList, ranges: Sequence[LimitRange]) -> str:
+    """Return why LimitRanges reject a claim with these ``requests`` in a namespace; empty if they do not."""
+    for limit_range in ranges:
+        if limit_range.metadata.namespace != namespace:
             continue
         for item in limit_range.spec.limits:
             if item.type == "PersistentVolumeClaim":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kpreempt.admission.records import REASON_API_DEFAULT, Admission
+from kpreempt.admission.records import REASON_API_DEFAULT, Admission, UnknownClassError
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import ObjectMeta
@@ -62,10 +62,7 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
             for each in sorted(known.values(), key=lambda each: (-each.value, each.metadata.name))
         )
         near = difflib.get_close_matches(name, sorted(known), n=1)
-        raise NotFoundError(
-            f'Pod {pod.key}: spec.priorityClassName: PriorityClass "{name}" not found; available: {listed}',
-            hint=near[0] if near else "",
-        )
+        raise UnknownClassError(pod, listed, hint=near[0] if near else "")
     filled = fill_in(pod, None, REASON_API_DEFAULT)
     assumption = Assumption(
         subject=f"Pod {pod.key}",

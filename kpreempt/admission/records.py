@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.errors import InputError
+from kpreempt.errors import InputError, NotFoundError
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, DefaultedField
 
@@ -35,13 +35,26 @@ class PodRejectedError(InputError):
         return self.problem.removeprefix(_REJECTS)
 
 
+class UnknownClassError(NotFoundError):
+    """A pod whose PriorityClass does not exist, so that the API server would reject it."""
+
+    def __init__(self, pod: Pod, listed: str, hint: str) -> None:
+        name = pod.spec.priority_class_name
+        self.reason = f"no PriorityClass with name {name} was found; available: {listed}"
+        message = f'Pod {pod.key}: spec.priorityClassName: PriorityClass "{name}" not found; available: {listed}'
+        super().__init__(message, hint=hint)
+
+
 def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRejectedError:
     """Return the error for a pod that the API server would reject, with the API server's reason."""
     return PodRejectedError(f"{_REJECTS}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
 
 
 class ApiServerRules(NamedTuple):
-    """Differences between versions in how the API server treats new pods."""
+    """Differences between versions in how the API server treats new pods.
+
+    ``minor`` is its minor version, or 0 before 1.29.
+    """
 
     match_label_keys_in_pod_affinity: bool = True
     match_label_keys_in_pod_topology_spread: bool = True
@@ -49,6 +62,7 @@ class ApiServerRules(NamedTuple):
     pod_level_resources: bool = True
     pod_level_resources_fix_defaulting: bool = False
     taint_toleration_comparison_operators: bool = False
+    minor: int = 36
 
 
 DEFAULT_RULES = ApiServerRules()

@@ -1,13 +1,14 @@
 """The ResourceQuota usage of a pod that is to be created, and which quotas reject it.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/quota/v1/evaluator/core/pods.go`` and ``k8s.io/apiserver`` v0.36.3
-``pkg/admission/plugin/resourcequota/controller.go`` (``CheckRequest``), without the plugin's own configuration, which
-can limit resources even without a quota.
+``pkg/admission/plugin/resourcequota/controller.go`` (``CheckRequest``). The plugin's own configuration can limit
+resources even without a quota. It is unknown, except that of GKE, where pods of the system's classes need a quota for
+their class: ``cluster/gce/gci/configure-helper.sh`` creates one in ``kube-system``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kpreempt.admission.pod_resources import add_amounts, format_nano, total_limits, total_requests
 from kpreempt.model.cluster import ClusterSnapshot
@@ -25,6 +26,8 @@ _COUNTS = ("pods", "count/pods")
 _REQUIRED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 # Resources that pod-level requests and limits support.
 _POD_LEVEL = ("cpu", "memory")
+_CLASSES = "PriorityClass"
+_GKE_QUOTA = "gcp-critical-pods"
 
 Amounts = dict[str, Quantity]
 
@@ -51,10 +54,7 @@ def covers(quota: ResourceQuota, pod: Pod) -> bool:
     """Return whether the quota applies to the pod: it counts a pod resource, and all its scopes match."""
     if quota.metadata.namespace != pod.metadata.namespace or not any(map(counts_pods, quota.limits)):
         return False
-    selector = quota.spec.scope_selector
-    requested = [ScopeRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
-    requested += selector.match_expressions if selector is not None else []
-    return all(_is_in_scope(pod, each) for each in requested)
+    return all(_is_in_scope(pod, each) for each in _requirements_of(quota))
 
 
 def rejection(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage: Mapping[str, Quantity]) -> str:
@@ -73,6 +73,20 @@ def rejection(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usag
         return ""
     requested, there, limited = (_listed(amounts, exceeded) for amounts in (counted, used, hard))
     return f"exceeded quota: {name}, requested: {requested}, used: {there}, limited: {limited}"
+
+
+def uncovered_scopes(class_name: str, namespace: str, quotas: Sequence[ResourceQuota]) -> str:
+    """Return why GKE rejects a pod of a class without a quota for it in its namespace, or an empty string."""
+
+    def requirements(of: str, name: str = "") -> Iterator[ScopeRequirement]:
+        in_namespace = (each for each in quotas if each.metadata.namespace == of and name in ("", each.metadata.name))
+        requested = (requirement for quota in in_namespace for requirement in _requirements_of(quota))
+        return (each for each in requested if each.scope_name == _CLASSES and _has_class(class_name, each))
+
+    limited = next(requirements("kube-system", _GKE_QUOTA), None)
+    if limited is None or next(requirements(namespace), None) is not None:
+        return ""
+    return f"insufficient quota to match these scopes: [{{PriorityClass In [{' '.join(limited.values)}]}}]"
 
 
 def rejected_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
@@ -190,6 +204,12 @@ def _unspecified(pod: Pod, counted_resources: Iterable[str]) -> str:
     return "; ".join(f"{key} for: {','.join(sorted(missing[key]))}" for key in sorted(missing))
 
 
+def _requirements_of(quota: ResourceQuota) -> list[ScopeRequirement]:
+    selector = quota.spec.scope_selector
+    requested = [ScopeRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
+    return [*requested, *(selector.match_expressions if selector is not None else ())]
+
+
 def _is_in_scope(pod: Pod, requested: ScopeRequirement) -> bool:
     scope = requested.scope_name
     if scope in ("Terminating", "NotTerminating"):
@@ -198,7 +218,7 @@ def _is_in_scope(pod: Pod, requested: ScopeRequirement) -> bool:
         return _is_best_effort(pod) == (scope == "BestEffort")
     if scope == "CrossNamespacePodAffinity":
         return _reaches_other_namespaces(pod)
-    return scope == "PriorityClass" and _has_class(pod.spec.priority_class_name, requested)
+    return scope == _CLASSES and _has_class(pod.spec.priority_class_name, requested)
 
 
 def _is_terminating(pod: Pod) -> bool:

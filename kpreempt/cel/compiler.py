@@ -32,10 +32,12 @@ class Program:
     list in map order, which is random in cel-go: another evaluation might give another result.
     """
 
-    def __init__(self, expression: str, environment: Environment, results: frozenset[Type]) -> None:
-        """``results`` are the permitted types of the result. Raises ``CompileError``."""
-        if len(expression.encode(errors="replace")) > MAX_LENGTH:
-            raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
+    def __init__(
+        self, expression: str, environment: Environment, results: frozenset[Type] | None, max_length: int = MAX_LENGTH
+    ) -> None:
+        """``results`` are the permitted types of the result, ``None`` for any. Raises ``CompileError``."""
+        if len(expression.encode(errors="replace")) > max_length:
+            raise CompileError(f"Too long: may not be more than {max_length} bytes")
         try:
             tree = _checked(expression, environment, results)
             self._run, self._slots = plan(tree, {name: number for number, name in enumerate(environment.variables)})
@@ -66,7 +68,7 @@ class Program:
         return value
 
 
-def _checked(expression: str, environment: Environment, results: frozenset[Type]) -> Node:
+def _checked(expression: str, environment: Environment, results: frozenset[Type] | None) -> Node:
     problems = Problems(expression)
     tree = parse(expression, problems)
     problems.fail()
@@ -75,7 +77,7 @@ def _checked(expression: str, environment: Environment, results: frozenset[Type]
     problems.fail()
     validate(tree, problems)
     problems.fail()
-    if tree.type not in results:
+    if results is not None and tree.type not in results:
         raise CompileError(f"must evaluate to bool or the unknown type, not {tree.type.full_name}")
     return tree
 

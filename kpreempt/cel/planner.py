@@ -347,7 +347,7 @@ def fold(
 
 
 def logic(terms: list[Evaluate], *, decisive: bool) -> Evaluate:
-    """Evaluate ``&&`` or ``||``: one term may decide; otherwise the first error is the result."""
+    """Evaluate ``&&`` or ``||``: one term may decide; otherwise the first error is the result, or what is unknown."""
 
     def run(state: State) -> Value:
         failure: Failure | None = None
@@ -355,7 +355,7 @@ def logic(terms: list[Evaluate], *, decisive: bool) -> Evaluate:
             value = term(state)
             if value is decisive:
                 return decisive
-            if failure is None and type(value) is not bool:
+            if type(value) is not bool and (failure is None or (type(value) is Failure and value.is_unknown)):
                 failure = value if type(value) is Failure else NO_SUCH_OVERLOAD
         return not decisive if failure is None else failure
 

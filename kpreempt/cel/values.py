@@ -15,7 +15,7 @@ Follows cel-go v0.26.0 ``common/types``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,9 +40,13 @@ class FatalError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Failure:
-    """An evaluation error, which takes the place of a value."""
+    """An evaluation error, which takes the place of a value.
+
+    ``is_unknown`` means that it is a value that only the API server knows: the result is unknown if it depends on it.
+    """
 
     message: str
+    is_unknown: bool = False
 
 
 NO_SUCH_OVERLOAD: Final = Failure("no such overload")
@@ -155,14 +159,47 @@ class DefaultMap(Document):
         return super().find(key) is not ABSENT
 
 
+class UnknownValueError(Exception):
+    """An evaluation visits all entries of a map, one of which is unknown; ``str`` is the reason."""
+
+
+class LazyMap(Document):
+    """A map in which some entries are computed when they are first looked up, by functions in ``waiting``."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self, items: Iterable[tuple[Value, Value]], waiting: Mapping[str, Callable[[], Value]]) -> None:
+        super().__init__(items)
+        self._waiting = waiting
+
+    def find(self, key: Value) -> Value:
+        if type(key) is str and key not in self.entries and key in self._waiting:
+            self.entries[key] = self._waiting[key]()
+        return super().find(key)
+
+    def keys(self) -> Iterator[Value]:
+        """Raises ``UnknownValueError``, like all that visits every entry."""
+        return (key for key, _ in self.items())
+
+    def items(self) -> Iterator[tuple[Value, Value]]:
+        for key in self._waiting:
+            value = self.find(key)
+            if type(value) is Failure and value.is_unknown:
+                raise UnknownValueError(value.message)
+        return super().items()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.items())
+
+
 class _Absent:
     __slots__ = ()
 
 
 ABSENT: Final = _Absent()
-_WEIGHED: Final = frozenset({List, Accumulator, Map, Document, DefaultMap})
+_WEIGHED: Final = frozenset({List, Accumulator, Map, Document, DefaultMap, LazyMap})
 LISTS: Final = frozenset({List, Accumulator})
-MAPS: Final = frozenset({Map, Document, DefaultMap})
+MAPS: Final = frozenset({Map, Document, DefaultMap, LazyMap})
 NUMBERS: Final = frozenset({int, Uint, float})
 
 
@@ -226,6 +263,7 @@ _TYPE_NAMES: Final = {
     Map: "map",
     Document: "map",
     DefaultMap: "map",
+    LazyMap: "map",
     TypeValue: "type",
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",

@@ -111,12 +111,13 @@ class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_def
 
 
 class StorageClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How volumes of a class are provisioned, and when their claims are bound."""
+    """How volumes of a class are provisioned, when their claims are bound, and whether these can grow."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     provisioner: str = ""
     volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = "Immediate"
     allowed_topologies: Few[TopologySelectorTerm] = NO_ITEMS
+    allow_volume_expansion: bool | None = None
 
 
 class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -13,10 +13,22 @@ from kpreempt.model.taints import Toleration
 TEMPLATE_HASH_LABEL = "pod-template-hash"
 
 
+class NamespaceStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whether a namespace is being deleted."""
+
+    phase: str = "Active"
+
+
 class Namespace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A namespace; namespace selectors match its labels, and an annotation names its Volcano queue."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
+    status: NamespaceStatus = NamespaceStatus()
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether it is being deleted, so that no objects can be created in it."""
+        return self.status.phase == "Terminating" or self.metadata.deletion_timestamp is not None
 
 
 class Overhead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -283,6 +283,15 @@ def test_limit_ranges_refuse_pods(item: dict[str, Any], problem: str) -> None:
     assert caught.value.message == f"Pod shop/a: the API server rejects the pod: LimitRange shop/l: {problem}"
 
 
+def test_a_request_above_the_default_limit() -> None:
+    pod = make_pod(containers=[container({"cpu": "2"})])
+    with pytest.raises(InputError) as caught:
+        admit(pod, ClusterSnapshot(limit_ranges=[limit_range("l", default={"cpu": "1"})]))
+    assert caught.value.message.endswith(
+        'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'
+    )
+
+
 def test_limit_ranges_of_other_namespaces_do_not_count() -> None:
     other = msgspec.structs.replace(
         DEFAULTS, metadata=msgspec.structs.replace(DEFAULTS.metadata, namespace="elsewhere")
