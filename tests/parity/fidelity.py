@@ -88,7 +88,7 @@ def with_scores(text: str, scores: dict[str, Any]) -> str:
     before, head, rest = text.partition(_HEAD)
     _, tail, after = rest.partition(_TAIL)
     rows = [
-        "| Kubernetes | recorded verdicts | made for one difference | random scenarios | from seed |",
+        "| Kubernetes | recorded verdicts | version differences | random scenarios | from seed |",
         "|---|---|---|---|---|",
         *(_row(each) for each in scores["versions"].values()),
     ]

@@ -22,7 +22,13 @@ from kpreempt.scheduler_table import DEFAULT_VERSION
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
 # The command that builds each program, for those who only run the tests.
-MAKES = {"reference": "parity", "controlplane": "live", "controllers": "controllers-parity", "cache": "parity"}
+MAKES = {
+    "reference": "parity",
+    "controlplane": "live",
+    "controllers": "controllers-parity",
+    "cache": "parity",
+    "apiserver": "parity",
+}
 ANSWER_SECONDS = 60
 BUILD_SECONDS = 1800
 # The build's exit status if modules are missing.

@@ -1,0 +1,21 @@
+//go:build before1.34
+
+package main
+
+import (
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	quotas "k8s.io/kubernetes/pkg/quota/v1/install"
+)
+
+func newInitializers(
+	api kubernetes.Interface, factory informers.SharedInformerFactory, stopped <-chan struct{},
+) (admission.PluginInitializers, error) {
+	return admission.PluginInitializers{
+		initializer.New(api, nil, factory, nil, utilfeature.DefaultFeatureGate, stopped, nil),
+		quotaInitializer{quotas.NewQuotaConfigurationForAdmission()},
+	}, nil
+}
