@@ -22,11 +22,13 @@ VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
 
 
 class ReceivedRequest(NamedTuple):
-    """One request; ``headers`` has all values of a name, in lower case."""
+    """One request; ``headers`` has all values of a name, in lower case. ``content`` is the decoded body."""
 
     path: str
     query: dict[str, str]
     headers: dict[str, list[str]]
+    method: str = "GET"
+    content: Any = None
 
 
 class Answer(NamedTuple):
@@ -66,10 +68,12 @@ class FakeApi:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self) -> None:
+            def receive(self) -> None:
                 parts = urlsplit(self.path)
                 headers = {name.lower(): self.headers.get_all(name) or [] for name in self.headers}
-                request = ReceivedRequest(parts.path, dict(parse_qsl(parts.query)), headers)
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                content = json.loads(body) if body else None
+                request = ReceivedRequest(parts.path, dict(parse_qsl(parts.query)), headers, self.command, content)
                 fake.requested.append(request)
                 self._send(answering(request))
 
@@ -97,6 +101,10 @@ class FakeApi:
 
             def log_message(self, *_: Any) -> None:
                 return
+
+        # Whatever a client sends is recorded.
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+            setattr(Handler, f"do_{method}", Handler.receive)
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True

@@ -137,7 +137,7 @@ def test_403_for_all_is_one_message(plane: ControlPlane) -> None:
 
 def test_403_for_budgets_is_an_assumption(plane: ControlPlane) -> None:
     assumed = (
-        "cannot be listed (403): budgets may protect victims, and another node may be chosen; "
+        "cannot be listed (403): if budgets protect the victims, another node may be chosen; "
         "missing permission: list poddisruptionbudgets.policy"
     )
     ran = ask(plane.kubeconfig, "--as", "no-poddisruptionbudgets", "-o", "text", "--strict")

@@ -1,4 +1,7 @@
-"""GET requests to an API server, with limited time and size and with retries; no other requests are ever sent."""
+"""Requests to an API server, with limited time and size and with retries.
+
+Only two kinds of requests are ever sent: GET, and dry runs (``dryRun=All``), which change nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -35,6 +38,26 @@ _CHUNK = 2**18
 _CONNECTIONS = 8
 # Statuses that are retried: the server asks for it, or they are usually temporary.
 _BUSY = (429, 503)
+_GOOD = (200, 201)
+# What a dry run is: the server decides as for a real request, but stores nothing. Like kubectl, it is strict.
+_DRY_RUN = {"dryRun": "All", "fieldManager": "kubectl-client-side-apply", "fieldValidation": "Strict"}
+
+
+class Reply(NamedTuple):
+    """The answer to a dry run: its HTTP status, body, and ``Warning`` headers."""
+
+    status: int
+    body: bytes
+    warnings: list[str]
+
+
+class _Sent(NamedTuple):
+    """A request without its URL; GET has no ``content``."""
+
+    accept: str = JSON
+    method: Literal["GET", "POST", "PATCH"] = "GET"
+    content: bytes | None = None
+    content_type: str = ""
 
 
 class Api:
@@ -77,32 +100,53 @@ class Api:
         except ClusterError as error:
             raise error.without(self.connection.secrets) from None
 
+    def dry_run(
+        self, method: Literal["POST", "PATCH"], path: str, content: bytes, *, content_type: str = JSON
+    ) -> Reply:
+        """Let the server decide about ``method path``, which has this ``content``, without storing anything.
+
+        Nothing is stored by a server that supports ``dryRun``, which the caller has to know. Any answer is returned.
+        Raises ``ClusterError`` without one, and for a server that stays busy.
+        """
+        url = f"{self.connection.server}{path}"
+        with self._scrubbed():
+            answer, body = self._exchange(
+                url, f"{url}?{urlencode(_DRY_RUN)}", _Sent(method=method, content=content, content_type=content_type)
+            )
+        return Reply(answer.status, body, answer.headers.getlist("warning"))
+
     def _get(self, path: str, query: Mapping[str, str] | None, accept: str) -> bytes:
         source = f"{self.connection.server}{path}"
-        url = f"{source}?{urlencode(query)}" if query else source
+        answer, body = self._exchange(source, f"{source}?{urlencode(query)}" if query else source, _Sent(accept))
+        if answer.status != 200:
+            raise rejection(answer.status, answer.headers, body, source, self.connection.user)
+        # The body must have the requested type.
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if "json" in accept and "json" not in kind and body[:1] not in (b"{", b"["):
+            raise ClusterError(
+                f"returned {kind or 'something'}, not JSON like the Kubernetes API",
+                source=source,
+                status=answer.status,
+                hint="check --server and the proxy: there may be a login page in front of the API",
+            )
+        return body
+
+    def _exchange(self, source: str, url: str, sent: _Sent) -> tuple[urllib3.BaseHTTPResponse, bytes]:
+        """Return the first answer of a server that is not busy."""
         tried = 0
         while True:
             wait = _FIRST_WAIT_SECONDS * 2**tried
             try:
-                answer, body = within(self.connection.timeout, partial(self._request, url, accept))
+                answer, body = within(self.connection.timeout, partial(self._request, url, sent))
             except (DeadlineError, http.HTTPError) as error:
                 if tried >= self._retries or not is_dropped(error):
                     raise failure(error, self.connection.server, self.connection.timeout) from None
             else:
-                if answer.status == 200:
-                    # The body, which must have the requested type.
-                    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-                    if "json" in accept and "json" not in kind and body[:1] not in (b"{", b"["):
-                        raise ClusterError(
-                            f"returned {kind or 'something'}, not JSON like the Kubernetes API",
-                            source=source,
-                            status=answer.status,
-                            hint="check --server and the proxy: there may be a login page in front of the API",
-                        )
-                    return body
-                retry_after = _retry_after_seconds(answer) if answer.status in _BUSY else None
+                if answer.status not in _BUSY:
+                    return answer, body
+                retry_after = _retry_after_seconds(answer)
                 wait = wait if retry_after is None else retry_after
-                if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
+                if tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
                     raise rejection(answer.status, answer.headers, body, source, self.connection.user, retry_after)
             self._sleep(wait)
             tried += 1
@@ -115,7 +159,7 @@ class Api:
         source = f"{self.connection.server}{path}"
         with self._scrubbed():
             try:
-                response = self._open(f"{source}?{urlencode(query)}", JSON, seconds)
+                response = self._open(f"{source}?{urlencode(query)}", _Sent(), seconds)
                 try:
                     if response.status != 200:
                         body = self._body(response, _MAX_ERROR_BYTES)
@@ -135,14 +179,14 @@ class Api:
             except http.HTTPError as error:
                 raise failure(error, self.connection.server, seconds) from None
 
-    def _request(self, url: str, accept: str) -> tuple[urllib3.BaseHTTPResponse, bytes]:
+    def _request(self, url: str, sent: _Sent) -> tuple[urllib3.BaseHTTPResponse, bytes]:
         """Return the answer with its complete body."""
         # Slightly longer than any caller waits, so that a thread that was still resolving a name ends.
         timeout = None if self.connection.timeout is None else self.connection.timeout + 1
-        response = self._open(url, accept, timeout)
+        response = self._open(url, sent, timeout)
         is_done = False
         try:
-            body = self._body(response, _MAX_BYTES if response.status == 200 else _MAX_ERROR_BYTES)
+            body = self._body(response, _MAX_BYTES if response.status in _GOOD else _MAX_ERROR_BYTES)
             is_done = True
         finally:
             if is_done:
@@ -151,14 +195,17 @@ class Api:
                 response.close()
         return response, body
 
-    def _open(self, url: str, accept: str, timeout: float | None) -> urllib3.BaseHTTPResponse:
+    def _open(self, url: str, sent: _Sent, timeout: float | None) -> urllib3.BaseHTTPResponse:
         """Return the answer before its body is read; ``timeout`` (seconds) applies to each wait."""
         connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
         headers = urllib3.HTTPHeaderDict(self.connection.headers)
-        headers.extend({"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
+        headers.extend({"Accept": sent.accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
+        if sent.content is not None:
+            headers["Content-Type"] = sent.content_type
         return self._pool.request(
-            "GET",
+            sent.method,
             url,
+            body=sent.content,
             headers=headers,
             redirect=False,
             retries=False,
@@ -174,7 +221,7 @@ class Api:
             size += len(chunk)
             check_ratio(response.tell(), size, self.connection.server)
             if size > limit:
-                if response.status == 200:
+                if response.status in _GOOD:
                     raise ClusterError("returned an endless answer", source=self.connection.server)
                 break
         body = b"".join(chunks)

@@ -39,10 +39,38 @@ class ClusterError(InputError):
         return ClusterError(problem, source=self.source, status=self.status, hint=self.hint)
 
 
+class _Cause(msgspec.Struct, frozen=True):
+    field: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True):
+    causes: list[_Cause] | None = None
+
+
 class _Status(msgspec.Struct, frozen=True):
     """The API server's own reason for an error."""
 
     message: str = ""
+    details: _Details | None = None
+
+
+def field_of(body: bytes) -> str:
+    """Return the field of the first cause in a ``Status``, such as ``spec.replicas``; empty if there is none."""
+    try:
+        details = msgspec.json.decode(body, type=_Status).details
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return details.causes[0].field if details is not None and details.causes else ""
+
+
+def words_of(body: bytes) -> str:
+    """Return the message of a ``Status``, or the text itself if it is short and plain, in one line."""
+    try:
+        text = msgspec.json.decode(body, type=_Status).message
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body[: 2 * _LONGEST_MESSAGE].decode(errors="replace")
+        text = "" if "<" in text else text
+    return " ".join(text.split())
 
 
 def rejection(
@@ -52,13 +80,7 @@ def rejection(
 
     ``user`` names the user (``user admin``), and ``seconds`` is the wait that a busy server requests.
     """
-    # The message of a ``Status``, or the text itself if it is short and plain; cut to one short line.
-    try:
-        text = msgspec.json.decode(body, type=_Status).message
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body[: 2 * _LONGEST_MESSAGE].decode(errors="replace")
-        text = "" if "<" in text else text
-    text = " ".join(text.split())
+    text = words_of(body)
     words = text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
     because = f": {words}" if words else ""
     if 300 <= status < 400:
