@@ -40,6 +40,7 @@ from kpreempt.schedulers.kube.versions import (
     decide_equally,
     minor_of,
     modeled_version,
+    number_of,
     number_of_server,
     version_of,
 )
@@ -395,7 +396,7 @@ def _shown(algorithm: str) -> str:
 
 def api_server_rules(settings: Settings) -> ApiServerRules:
     """The API server's rules in the version of these settings; none apply before 1.29."""
-    return ApiServerRules(**_enabled_rules(ApiServerRules, settings.facts))
+    return _api_server_rules(settings.facts)
 
 
 def controller_rules(settings: Settings) -> ControllerRules:
@@ -408,7 +409,13 @@ def controller_rules(settings: Settings) -> ControllerRules:
 def api_server_of(cluster: ClusterSnapshot) -> ApiServerRules:
     """The API server's rules in the cluster's version, for queries with no scheduler or several."""
     version = version_of(algorithm_for(AUTO, cluster).algorithm)
-    return ApiServerRules(**_enabled_rules(ApiServerRules, behavior(version)._asdict() if version is not None else {}))
+    return _api_server_rules(behavior(version)._asdict() if version is not None else {})
+
+
+def _api_server_rules(facts: Mapping[str, object]) -> ApiServerRules:
+    version = facts.get("version")
+    minor = number_of(version)[1] if isinstance(version, str) else 0
+    return ApiServerRules(**_enabled_rules(ApiServerRules, facts))._replace(minor=minor)
 
 
 def _enabled_rules(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, bool]:

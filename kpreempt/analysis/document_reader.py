@@ -17,10 +17,15 @@ _INT32 = range(-(2**31), 2**31)
 def describe(document: Document) -> str:
     """An object's kind and name for messages."""
     metadata = mapping_in(document, "metadata")
-    name = metadata.get("name") or metadata.get("generateName") or "without a name"
-    namespace = metadata.get("namespace")
-    kind = document.get("kind") or "object"
+    name = _scalar(metadata.get("name")) or _scalar(metadata.get("generateName")) or "without a name"
+    namespace = _scalar(metadata.get("namespace"))
+    kind = _scalar(document.get("kind")) or "object"
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def _scalar(value: Any) -> Any:
+    """A text or number, or ``None`` for what may be nested too deeply to be shown."""
+    return value if isinstance(value, (str, int, float)) else None
 
 
 def mappings_in(parent: Document, key: str) -> Iterator[Document]:

@@ -23,8 +23,10 @@ from kpreempt.admission import (
     admit_priority,
     apply_api_defaults,
 )
+from kpreempt.admission.records import rejected
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.explain.pods import ExplainInput
+from kpreempt.analysis.explain.rejections import LineOf, rejected_template
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.analysis.workload_pods import (
     WORKLOAD_KINDS,
@@ -36,7 +38,7 @@ from kpreempt.analysis.workload_pods import (
     tie_to_node,
 )
 from kpreempt.errors import InputError, NotFoundError, UsageError
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import DEFAULT_NAMESPACE, replace_in
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -103,8 +105,11 @@ def inputs_of(
         replica_sets=[*cluster.replica_sets, *new_owners],
     )
     inputs = []
+    # Most clusters have nothing that these plugins read.
+    plugins = _PodPlugins(cluster, rules.minor) if _has_plugin_objects(cluster) else None
     for each in pods:
         admission = admit(each.pod, cluster, rules)
+        by_plugins = plugins.checked(each) if plugins is not None else []
         own_assumptions = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
         rejections = []
         if cluster.resource_quotas:
@@ -119,10 +124,42 @@ def inputs_of(
                 manifest=each.pod,
                 origin=each.template.origin,
                 admission=[*(_claim_created(claim, each) for claim in created), *admission.changes],
-                assumptions=[*own_assumptions, *each.assumptions, *admission.assumptions, *rejections],
+                assumptions=[*own_assumptions, *each.assumptions, *admission.assumptions, *by_plugins, *rejections],
             )
         )
     return ExplainInputs(cluster, inputs, sizes)
+
+
+def _has_plugin_objects(cluster: ClusterSnapshot) -> bool:
+    return (
+        any(each.metadata.namespace == "kube-system" for each in cluster.resource_quotas)
+        or state_of(cluster, "Namespace") is KindState.UNREADABLE
+        or any(
+            each.is_terminating
+            or any("/node-selector" in key for key in each.metadata.annotations)
+            or any(key.startswith("pod-security.") for key in each.metadata.labels)
+            for each in cluster.namespaces
+        )
+    )
+
+
+class _PodPlugins:
+    """The admission plugins that read a pod's manifest."""
+
+    def __init__(self, cluster: ClusterSnapshot, minor: int) -> None:
+        from kpreempt.admission.plugin_state import PluginState  # noqa: PLC0415 - few clusters need it
+
+        self._state = PluginState(cluster)
+        self._minor = minor
+
+    def checked(self, each: _Unadmitted) -> list[Assumption]:
+        """The assumptions about a pod. Raises ``PodRejectedError``."""
+        from kpreempt.admission.pod_plugins import assumptions_of_pod, rejection_of_pod  # noqa: PLC0415
+
+        document = each.template.document
+        if reason := rejection_of_pod(document, self._state, self._minor):
+            raise rejected(each.pod, reason)
+        return list(assumptions_of_pod(document, f"Pod {each.pod.key}", self._state, self._minor))
 
 
 def input_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> ExplainInputs:
@@ -216,10 +253,11 @@ _HARMLESS_SOURCES = frozenset({"name", "emptyDir", "configMap", "secret", "proje
 
 
 class Subjects(msgspec.Struct, frozen=True):
-    """The pods of some manifests, and a note for each object without one."""
+    """The pods of some manifests, a note for each object without one, and the ``api_versions`` of all objects."""
 
     templates: list[PodTemplate]
     notes: list[str] = []
+    api_versions: list[str] = []
 
 
 class InCluster(msgspec.Struct, frozen=True):
@@ -234,17 +272,24 @@ class InCluster(msgspec.Struct, frozen=True):
     changes: list[DefaultedField] = []
 
 
-def subjects_of(documents: Iterable[tuple[Document, str, int]], namespace: str = DEFAULT_NAMESPACE) -> Subjects:
-    """The pods of all documents (each with source and line), in order; the default namespace is ``namespace``.
+def subjects_of(
+    documents: Iterable[tuple[Document, str, int, bytes]],
+    namespace: str = DEFAULT_NAMESPACE,
+    line_of: LineOf | None = None,
+) -> Subjects:
+    """The pods of all documents (each with source, line and text), in order; the default namespace is ``namespace``.
 
-    Raises ``InputError`` if a document cannot be read, or if no document has a pod.
+    With ``line_of``, pods of objects that every version of the API server rejects are kept with the reason. Raises
+    ``InputError`` if a document cannot be read, or if no document has a pod.
     """
     templates: list[PodTemplate] = []
     notes: list[str] = []
     sources: dict[str, None] = {}
-    for document, source, line in documents:
+    for document, source, line, text in documents:
         sources[source] = None
-        found = pods_of(document, source=source, line=line)
+        rejected = rejected_template(document, source, line, text, line_of) if line_of is not None else None
+        found = [rejected] if rejected is not None else pods_of(document, source=source, line=line)
+        found = [msgspec.structs.replace(each, manifest=document, text=text) for each in found]
         if namespace != DEFAULT_NAMESPACE and found and not document["metadata"].get("namespace"):
             found = [in_namespace(each, namespace) for each in found]
         templates += found

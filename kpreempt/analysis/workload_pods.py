@@ -43,7 +43,9 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     ``kind`` and ``name`` are the manifest object's; ``origin`` is ``Deployment shop/api``, or empty for a plain pod.
     ``document`` is the pod as its controller would send it to the API server. ``claims`` and ``owners`` are the claims
     and ReplicaSets that the controllers would create first. ``replicas`` is the desired number of pods; if
-    ``in_order``, each is created when the previous one is ready.
+    ``in_order``, each is created when the previous one is ready. ``manifest`` is the object itself, which begins on
+    ``line`` of the ``text`` of its source. ``rejection`` says why the API server rejects it in every version; its pod
+    is then empty.
     """
 
     kind: str
@@ -57,6 +59,9 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     owners: list[Document] = []
     source: str = ""
     line: int = 0
+    manifest: Document | None = None
+    text: bytes = b""
+    rejection: str = ""
 
 
 def kind_of(text: str) -> str:

@@ -16,7 +16,7 @@ from kpreempt.cli.runner import CommandRun, write_gated
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
-from kpreempt.library.check import applier_for, check_options, only_in_base
+from kpreempt.library.check import applier_for, check_options, only_in_base, server_decisions
 from kpreempt.library.drain import drain_options
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.handlers import answer
@@ -52,11 +52,14 @@ def check(request: CheckRequest) -> int:
     change = read_change(request.files, request.input_limits, may_be_empty=request.prune)
     before = read_change(request.base, request.input_limits)
     request = request.having(rules=gate, change=change, before=before)
+    request = request.having(decisions=server_decisions(live, request, gate, namespace))
     both = [*change, *before]
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
     needed = NeededObjects(both, namespace, request.delete, pruned)
     needs = Needs(extra_fields=factory.extra_fields, keep_document=needed.is_needed, compare_kinds=needed.kinds)
-    loaded = with_objects(load_cluster(run.source(live), needs), live, needed.objects)
+    loaded = load_cluster(run.source(live), needs)
+    names = [*needed.objects, *needed.for_policies(loaded.documents)]
+    loaded = with_objects(loaded, live, names, needed.api_versions)
     context = run.context(loaded, factory, now, live)
     found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     if former is not None:

@@ -11,7 +11,7 @@ from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, warn_of_ignored
 from kpreempt.cli.output import COMPLETE_FORMATS
 from kpreempt.cli.runner import CommandRun
-from kpreempt.cli.terminal import EXIT_UNCERTAIN
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
 from kpreempt.errors import UsageError
 from kpreempt.library.explain import PodName, overrides_of, parse_pod_name
 from kpreempt.library.handlers import answer
@@ -32,6 +32,7 @@ _EXIT_CODES = {
     Outcome.WAITS_FOR_VICTIMS: 12,
     Outcome.NOT_SCHEDULED: 12,
     Outcome.UNCERTAIN: EXIT_UNCERTAIN,
+    Outcome.REJECTED: EXIT_GATE,
 }
 
 
@@ -79,7 +80,9 @@ def explain(request: ExplainRequest) -> int:
             occupancy = occupancy_of(cluster, verdicts)
     run.write_once(record, context.ages, occupancy)
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
-    return run.exit_code_by_outcome(assumptions, map(_outcome_code, verdicts))
+    code = run.exit_code_by_outcome(assumptions, map(_outcome_code, verdicts))
+    # A rejected manifest fails, whatever happens to the other pods.
+    return EXIT_GATE if any(each.outcome is Outcome.REJECTED for each in verdicts) else code
 
 
 def _check_queue(algorithm: str) -> None:
@@ -98,7 +101,7 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
         return []
     if not request.files:
         return picked([in_namespace(pod_of_amounts(request), namespace)], (), request.namespace)
-    subjects = read_subjects(request.files, namespace, request.input_limits)
+    subjects = read_subjects(request.files, namespace, request.input_limits, keeps_rejected=True)
     if not request.select:
         warn_of_ignored(subjects.notes, verbose=request.verbose > 0)
     return picked(subjects.templates, request.select, request.namespace)

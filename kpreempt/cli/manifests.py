@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kpreempt.analysis.pod_inputs import Subjects, in_namespace, pod_from_flags, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.cli.clusters import standard_input
@@ -17,21 +19,29 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.library.manifests import raise_if_rejected
 from kpreempt.model.quantity import quantity
 from kpreempt.snapshot.archives import InputLimits
-from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest
+from kpreempt.snapshot.manifest import ManifestObject, line_of_field, manifest_in, read_manifest
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ExplainRequest
 
 
-def read_subjects(files: Sequence[str], namespace: str, input_limits: InputLimits) -> Subjects:
+def read_subjects(
+    files: Sequence[str], namespace: str, input_limits: InputLimits, *, keeps_rejected: bool = False
+) -> Subjects:
     """Read the pods of the manifests (``-`` is standard input), with notes on ignored objects; empty without ``files``.
 
-    Pods without a namespace get ``namespace``. Raises ``InputError``.
+    Pods without a namespace get ``namespace``. Pods of objects that every version of the API server rejects are kept
+    with the reason if ``keeps_rejected``. Otherwise they raise ``InputError``, like unreadable input.
     """
     if not files:
         return Subjects([])
-    objects = [each for file in files for each in accepted_objects(file, input_limits)]
-    return subjects_of([(each.document, each.source, each.line) for each in objects], namespace)
+    read = manifest_objects if keeps_rejected else accepted_objects
+    objects = [each for file in files for each in read(file, input_limits)]
+    given = [(each.document, each.source, each.line, each.text) for each in objects]
+    subjects = subjects_of(given, namespace, line_of_field if keeps_rejected else None)
+    return msgspec.structs.replace(
+        subjects, api_versions=sorted({str(each.document.get("apiVersion", "")) for each in objects})
+    )
 
 
 def accepted_objects(path: str, input_limits: InputLimits) -> list[ManifestObject]:

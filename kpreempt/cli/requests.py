@@ -790,7 +790,7 @@ class BatchRequest(ClusterRequest):
     default one), and "pod" is optional.
 
     With "algorithm": "kueue-0.19", the answer is what Kueue's scheduler does, starting at "now", in up to "cycles"
-    cycles with its controllers simulated in between. "workload" is the key of the only queued Workload, or "all", and
+    cycles with its controllers simulated in between. "workload" is the key of the one Workload to queue, or "all", and
     "config" holds the manager's fairSharing, featureGates and quotaCheckStrategy. There is no "pod".
 
     An output line is {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for an invalid input
@@ -987,8 +987,8 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
     cluster's own version.
 
     With --algorithms kueue-0.19,kueue-0.19@FILE, compares Workloads: one from the cluster, the ones in a manifest, or
-    by default all that are waiting. FILE contains another configuration for Kueue's manager, ClusterQueues and cohorts
-    with different quotas, or both.
+    by default all that are waiting. FILE contains ClusterQueues and cohorts with different quotas, another
+    configuration for Kueue's manager, or both.
 
     With --upgrade-to, compares the cluster's version with a newer one: which pods would land on another node, evict
     other pods or no longer land, and which change in Kubernetes is the cause. Covers the pending pods, the pods in a

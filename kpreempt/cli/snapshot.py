@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from kpreempt import __version__
+from kpreempt.admission.published_types import KIND as PUBLISHED
 from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
@@ -28,6 +29,7 @@ from kpreempt.cli.manifests import picked, read_subjects
 from kpreempt.cli.output import atomic_file, write_stdout_pieces
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
+from kpreempt.library.reading import published_types
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
@@ -86,7 +88,7 @@ def snapshot(request: SnapshotRequest) -> int:
     # The reader of the dump fills in missing data and reports it.
     needs = Needs(
         # With redacted names, manifests cannot be compared with the objects.
-        keep_document=None if request.redact else is_kept,
+        keep_document=None if request.redact else _is_kept,
         compare_kinds=() if request.redact else COMPARED_KINDS,
         extra_fields=KUEUE_EXTRAS,
         with_events=True,
@@ -107,6 +109,9 @@ def snapshot(request: SnapshotRequest) -> int:
     header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if kueue_documents else ())
     rewrite = redaction.record if redaction else minimized
     documents = [*_documents(loaded.documents, cluster), *kueue_documents]
+    if not request.redact:
+        documents += published_types(live, subjects.api_versions)
+        documents += [each for each in loaded.documents if each["kind"] == PUBLISHED]
     plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
     size = _write(request, packed(map(printable_json_bytes, plain), form), redaction)
     if size is not None and not request.quiet:
@@ -138,6 +143,10 @@ def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[
         for each in requested.inputs
     ]
     return msgspec.structs.replace(requested.cluster, pods=[*requested.cluster.pods, *pods]), pods
+
+
+def _is_kept(kind: str, record: Any) -> bool:
+    return kind == PUBLISHED or is_kept(kind, record)
 
 
 def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> list[dict[str, Any]]:

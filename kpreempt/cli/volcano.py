@@ -163,7 +163,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
     if amounts is not None:
         return VolcanoManifest(templates=[in_namespace(amounts, namespace)])
     found = VolcanoManifest([], [], [], [], ", ".join(request.files))
-    others: list[tuple[Document, str, int]] = []
+    others: list[tuple[Document, str, int, bytes]] = []
     for path in request.files:
         for each in accepted_objects(path, request.input_limits):
             document, metadata = each.document, each.document.get("metadata")
@@ -179,7 +179,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
                 elif isinstance(record, Queue):
                     found.queues.append(record)
             else:
-                others.append((document, each.source, each.line))
+                others.append((document, each.source, each.line, each.text))
     if found.jobs or found.groups:
         others = [each for each in others if pods_of(each[0], source=each[1], line=each[2])]
     if others:

@@ -132,6 +132,7 @@ BY_SEVERITY = (
     Outcome.WAITS_FOR_VICTIMS,
     Outcome.UNSCHEDULABLE,
     Outcome.NOT_SCHEDULED,
+    Outcome.REJECTED,
 )
 Row = tuple[Any, ...]
 Tables = dict[str, list[Row]]

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from kpreempt.gate_rules import manifests
+from kpreempt.gate_rules.rejections import REJECTIONS, Topic
 
 # For a custom rule, whose promise is its expression.
 _LONGEST_PROMISE = 72
@@ -118,6 +119,7 @@ class Rule(NamedTuple):
     - ``severity``: the default severity
     - ``commands``: the commands that apply the rule
     - ``concept``: a page of the Kubernetes documentation on the rule's topic
+    - ``topics``: what the rule checks in detail, and what it does not
     """
 
     name: str
@@ -140,6 +142,7 @@ class Rule(NamedTuple):
     severity: RuleSeverity = RuleSeverity.ERROR
     commands: tuple[str, ...] = ("check", "drain")
     concept: str = "concepts/scheduling-eviction/pod-priority-preemption/"
+    topics: tuple[Topic, ...] = ()
 
     @property
     def has_limit(self) -> bool:
@@ -222,14 +225,15 @@ def _quota_rejection(finding: Finding) -> str:
     return "{subject}: {amount:pod} rejected (limit {limit}){detail:; }"
 
 
+# How the reasons begin why objects cannot be in a namespace, as the plan of a change has them.
+_MISSING_NAMESPACE = ("neither in the cluster", "the change creates it")
+
+
 def _apply_rejected(finding: Finding) -> str:
     if finding.detail.startswith("its pods are rejected"):
         return "{subject}{detail}"
-    # A missing namespace rejects its objects, and a missing class the pods that name it. An unknown field of the
-    # namespace or class rejects the object itself.
-    is_missing = finding.subject.startswith(("Namespace ", "PriorityClass ")) and not finding.detail.startswith(
-        "unknown "
-    )
+    # A missing namespace rejects its objects; an invalid one is rejected itself.
+    is_missing = finding.subject.startswith("Namespace ") and finding.detail.startswith(_MISSING_NAMESPACE)
     return "{subject} does not exist{detail}" if is_missing else "{subject} cannot be applied{detail}"
 
 
@@ -561,8 +565,9 @@ class RuleId(StrEnum):
         option="Pods must not preempt each other repeatedly.",
         takes=OptionType.SWITCH,
         example=Example(
-            "kube-scheduler's own preemption always settles, because a victim always has the lower priority. This"
-            " plugin accepts any victim in zone b, whose only node has capacity for only one of these pods.",
+            "kube-scheduler's own preemption always settles, because a victim always has the lower priority. The"
+            " plugin in this example accepts any victim in zone b, whose only node has capacity for either `shop/api`"
+            " or `batch/report`, but not for both.",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
             "kpreempt check -f fixed.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
             files={
@@ -594,11 +599,13 @@ class RuleId(StrEnum):
     APPLY_REJECTED = Rule(
         "apply-rejected",
         promise="the API server accepts the change",
-        meaning="Objects in the change that the API server rejects because they modify an immutable field (such as a"
-        " selector), have an unknown field or resource name, or are in a namespace that does not exist.",
-        advice="Keep the field unchanged, rename the object, or delete the object first (this deletes its pods, too)."
-        " Create"
-        " the namespace before its objects (--create-namespace).",
+        meaning="Objects in the change that the API server rejects: they have unknown fields or values of the wrong"
+        " type, break a validation rule of their kind, modify an immutable field, are in a namespace that does not"
+        " exist, or are rejected by an admission plugin or a policy. Also workloads whose pods would be rejected. None"
+        " of these objects is simulated.",
+        advice="Correct the field in the message. An immutable field must stay as it is in the cluster: keep its value,"
+        " rename the object, or delete the object first (this deletes its pods, too). Create a namespace before the"
+        " objects in it (--create-namespace).",
         sentence=_apply_rejected,
         option="The API server must accept every object.",
         takes=OptionType.SWITCH,
@@ -611,6 +618,7 @@ class RuleId(StrEnum):
             manifests.web(label="tier: web"),
             manifests.web(),
         ),
+        topics=REJECTIONS,
     )
     REMOVED_API = Rule(
         "removed-api",
@@ -779,9 +787,9 @@ class RuleId(StrEnum):
         gitlab="major",
         concept="concepts/security/pod-security-admission/",
         example=Example(
-            "Pod Security Admission enforces the level `restricted` in the namespace.",
+            "Pod Security Admission enforces the level `baseline` in the namespace.",
             manifests.restricted_namespace("privileged"),
-            manifests.restricted_namespace("restricted"),
+            manifests.restricted_namespace("baseline"),
         ),
     )
     OWNER_REMOVED = _about_change(

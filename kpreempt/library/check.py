@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,24 +15,26 @@ from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.kinds import Deletion, only_in, parse_deletion
 from kpreempt.analysis.check.rollout.plan import plan_change
-from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, position
+from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, ServerDecisions
 from kpreempt.analysis.check.simulations import SimulationContext
-from kpreempt.analysis.document_reader import describe
+from kpreempt.analysis.document_reader import describe, mapping_in
 from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
-from kpreempt.library.manifests import rejection_of
 from kpreempt.library.reading import assuming_none
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.check.summary import summary
+from kpreempt.schedulers.kube.versions import minor_version_of, number_of_server
 from kpreempt.snapshot.decode import object_decoder
+from kpreempt.snapshot.manifest import line_of_field
 from kpreempt.verdict import Assumption
-from kpreempt.verdict import check as verdict
-from kpreempt.verdict.check import ChangeKind
 from kpreempt.verdict.unread import require
+
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.connection import Connection
 
 
 def check(context: Context, request: Check) -> Answered:
@@ -47,6 +50,7 @@ def check(context: Context, request: Check) -> Answered:
     cluster = loaded.cluster
     require(cluster, "Node")
     decode = object_decoder(context.configured.scheduler.extra_fields)
+    number = number_of_server(cluster.version)
     options = ApplyOptions(
         namespace=namespace,
         prunes=request.prune,
@@ -54,13 +58,17 @@ def check(context: Context, request: Check) -> Answered:
         job_seconds=gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration),
         creates_namespaces=request.create_namespace,
         applied_by=applier_for(request, gate),
+        minor=number[1] if number and number[0] == 1 else None,
+        assumed_minor=minor_version_of(context.configured.scheduler.algorithm),
+        line_of=line_of_field,
+        decisions=request.decisions or ServerDecisions(),
     )
+    if request.server_dry_run and request.decisions is None:
+        raise UsageError("--server-dry-run needs a live cluster, not a snapshot")
     with context.phases.phase("admission"):
         live_documents = LiveDocuments(loaded.documents)
-        given, base = options.prepared(request.change), options.prepared(request.before)
-        accepted, rejected, rejections = _sorted_out(request.change, cluster.version, options)
-        manifests = options.prepared(accepted) if rejections else given
-        lost = _only_in(base, given)
+        manifests, base = options.prepared(request.change), options.prepared(request.before)
+        lost = _only_in(base, manifests)
 
         def planned(manifests: Prepared, options: ApplyOptions) -> Plan:
             return plan_change(
@@ -74,7 +82,8 @@ def check(context: Context, request: Check) -> Answered:
             )
 
         plan = planned(manifests, options)
-        base_plan = planned(base, options) if request.before else None
+        undecided = msgspec.structs.replace(options, decisions=ServerDecisions())
+        base_plan = planned(base, undecided) if request.before else None
         most_plan = None
         try:
             most_plan = (
@@ -85,10 +94,9 @@ def check(context: Context, request: Check) -> Answered:
             message = f"its maximum number of replicas is not simulated: {error.problem}"
             unknown = [Assumption(name, "spec.maxReplicas", message) for name, _ in plan.autoscalers]
             plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
-    plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         context.warn(note)
-    waivers = _waivers_of(plan, given.documents, ignores_waivers=gate.ignores_annotations)
+    waivers = _waivers_of(plan, manifests.documents, ignores_waivers=gate.ignores_annotations)
     # Objects deleted by ``--delete`` are waived: they were named on purpose.
     meant = [
         Waiver(rule=rule, subject=each.described, by="--delete")
@@ -110,7 +118,7 @@ def check(context: Context, request: Check) -> Answered:
             worst_of=request.worst_of,
             assumptions=context.assumptions,
             is_live=context.is_live,
-            apis={describe(each.document): str(each.document["apiVersion"]) for each in given.documents},
+            apis={describe(each.document): str(each.document["apiVersion"]) for each in manifests.documents},
         ),
         decode,
         simulation_context(context),
@@ -128,6 +136,20 @@ def check_options(request: Check) -> None:
         job_seconds_of(request.job_duration)
     if request.applied_by is not None:
         applier_of(request.applied_by)
+
+
+def server_decisions(
+    live: Connection | None, request: Check, gate: GateSettings, namespace: str
+) -> ServerDecisions | None:
+    """Let the API server decide about the change, if the request says so. Raises ``UsageError`` without a live one."""
+    if not request.server_dry_run:
+        return None
+    from kpreempt.library.server_dry_run import dry_run
+
+    options = ApplyOptions(
+        namespace=namespace, creates_namespaces=request.create_namespace, applied_by=applier_for(request, gate)
+    )
+    return dry_run(live, request.change, options)
 
 
 def only_in_base(
@@ -166,29 +188,6 @@ def job_seconds_of(text: str) -> int:
     return seconds
 
 
-def _sorted_out(
-    documents: Sequence[ManifestDocument], version: str, options: ApplyOptions
-) -> tuple[list[ManifestDocument], list[verdict.Change], dict[str, str]]:
-    """Split the documents into those that this API server version accepts and those that it rejects, with reasons.
-
-    A hook that the rollout leaves out is accepted, since it is not applied. Raises ``InputError``.
-    """
-    accepted: list[ManifestDocument] = []
-    rejected: list[verdict.Change] = []
-    rejections: dict[str, str] = {}
-    for given in documents:
-        rejection = rejection_of(given, version)
-        applied = options.prepared([given]).documents if rejection else []
-        if rejection is None or not applied:
-            accepted.append(given)
-            continue
-        name = describe(applied[0].document)
-        where = msgspec.structs.replace(given, line=rejection.line)
-        rejected.append(verdict.Change(object=name, kind=ChangeKind.REJECTED, **position(where)))
-        rejections[name] = rejection.reason
-    return accepted, rejected, rejections
-
-
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, ignores_waivers: bool) -> list[Waiver]:
     """Collect the waivers in the annotations of the change's objects. Raises ``InputError``."""
     known = {change.object for change in plan.changes}
@@ -198,7 +197,7 @@ def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, ignores_waiver
         if (name := describe(each.document)) in known
         for waiver in waivers_of_object(
             name,
-            each.document["metadata"].get("annotations") or {},
+            mapping_in(each.document, "metadata", "annotations"),
             source=each.source,
             line=each.line,
             ignores_waivers=ignores_waivers,

@@ -326,10 +326,12 @@ class Cluster:
         ``passed`` is true if no rule is violated. ``applied_by`` is the tool that applies the change, ``kubectl`` (the
         default), ``helm`` or ``argocd``: hooks and waves only apply to the tool that reads their annotations. The other
         ``options`` are ``namespace``, ``autoscaled``, ``job_duration``, ``create_namespace``, ``seed``, ``runs``,
-        ``worst_case`` and ``max_runs``. A warning lists ignored parts of the manifests.
+        ``worst_case`` and ``max_runs``. ``server_dry_run`` also sends each object to the API server of a live cluster
+        in a dry run, which stores nothing, but shows the manifests to its admission webhooks. A warning lists ignored
+        parts of the manifests.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
-        from kpreempt.library.check import check_options
+        from kpreempt.library.check import check_options, server_decisions
         from kpreempt.library.gate.settings import settings_of
         from kpreempt.library.manifests import change_of
 
@@ -341,13 +343,16 @@ class Cluster:
         if request.prune and not before:
             raise UsageError("prune needs a base: it deletes objects that are only in the base")
         check_options(request)
-        others = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE).objects
-        with_others = with_objects(self._state.loaded, self._state.live, others)
+        needed = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE)
+        names = [*needed.objects, *needed.for_policies(self._state.loaded.documents)]
+        with_others = with_objects(self._state.loaded, self._state.live, names, needed.api_versions)
         listed = files_listed(input_limits.take_skipped())
         with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])
         context = self._context()._replace(loaded=with_others, warn=partial(warnings.warn, stacklevel=4))
-        request = request.having(rules=settings_of(gate, context.now, "check"))
-        return as_answer(answer(context, request).record, Check)
+        rules = settings_of(gate, context.now, "check")
+        namespace = request.namespace or context.namespace
+        decisions = server_decisions(self._state.live, request, rules, namespace)
+        return as_answer(answer(context, request.having(rules=rules, decisions=decisions)).record, Check)
 
     @_takes(requests.Drain)
     def drain(self, nodes: str | Sequence[str] = (), *, gate: Gate | None = None, **options: Any) -> Drain:

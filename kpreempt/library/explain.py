@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from kpreempt.admission.records import PodRejectedError, UnknownClassError
 from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pod, explain_pods
+from kpreempt.analysis.explain.rejections import rejected_verdict, rejection_of_manifest
 from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
-from kpreempt.analysis.workload_pods import kind_of
+from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.errors import UsageError
 from kpreempt.library.requests import Decide, Explain
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.document import document_of
+from kpreempt.schedulers.kube.versions import minor_version_of, number_of_server
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.documents import parse_yaml_value
+from kpreempt.snapshot.manifest import line_of_field
+from kpreempt.verdict import Verdict
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
@@ -74,7 +79,20 @@ def explain(context: Context, request: Explain) -> Answered:
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     require(cluster, "Node")
     with context.phases.phase("admission"):
-        situation, workloads = _situation(context, request)
+        accepted, rejected = _sorted_out(context, request)
+        if rejected and not accepted:
+            return Answered(document_of([*rejected.values()]), cluster)
+        try:
+            situation, workloads = _situation(context, request.having(templates=accepted) if rejected else request)
+        except (PodRejectedError, UnknownClassError):
+            of_pods = _rejected_pods(context, request)
+            if not of_pods:
+                raise
+            rejected |= of_pods
+            accepted = [each for index, each in enumerate(request.templates) if index not in rejected]
+            if not accepted:
+                return Answered(document_of([*rejected.values()]), cluster)
+            situation, workloads = _situation(context, request.having(templates=accepted))
     analysis = context.of(situation.cluster)
     simulate_rest: SimulateRest | None = None
     if request.capacity or any(workloads):
@@ -97,7 +115,41 @@ def explain(context: Context, request: Explain) -> Answered:
         records_steps=request.records_steps,
         simulate_rest=simulate_rest,
     )
+    for index, verdict in rejected.items():
+        verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)
+
+
+def _sorted_out(context: Context, request: Explain) -> tuple[Sequence[PodTemplate], dict[int, Verdict]]:
+    """Return the templates whose objects the API server accepts, and the verdicts on the others by index."""
+    number = number_of_server(context.loaded.cluster.version)
+    minor = number[1] if number and number[0] == 1 else None
+    assumed = minor_version_of(context.configured.scheduler.algorithm)
+    reasons = [rejection_of_manifest(each, minor, assumed, line_of_field) for each in request.templates]
+    rejected = {
+        index: _rejected_verdict(context, request.templates[index], reason)
+        for index, reason in enumerate(reasons)
+        if reason
+    }
+    return [each for index, each in enumerate(request.templates) if index not in rejected], rejected
+
+
+def _rejected_pods(context: Context, request: Explain) -> dict[int, Verdict]:
+    """Return the verdicts on the manifests whose pods the API server rejects, by index."""
+    found: dict[int, Verdict] = {}
+    for index, template in enumerate(request.templates):
+        if template.manifest is None:
+            continue
+        try:
+            _situation(context, request.having(templates=[template]))
+        except (PodRejectedError, UnknownClassError) as error:
+            if not (isinstance(error, UnknownClassError) and request.priority_class):
+                found[index] = _rejected_verdict(context, template, error.reason)
+    return found
+
+
+def _rejected_verdict(context: Context, template: PodTemplate, reason: str) -> Verdict:
+    return rejected_verdict(template, reason, context.of(context.loaded.cluster))
 
 
 def decide(context: Context, request: Decide) -> Answered:

@@ -10,15 +10,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from kpreempt.admission.strict_decoding import unknown_names
+from kpreempt.admission.schema import decoded
 from kpreempt.analysis.pod_inputs import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
-from kpreempt.schedulers.kube.versions import number_of_server
 from kpreempt.snapshot.archives import InputLimits
-from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest
+from kpreempt.snapshot.manifest import ManifestObject, line_of_field, manifest_in, read_manifest
 
 if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.records import ManifestDocument
@@ -41,8 +40,8 @@ def templates_of(
 ) -> list[PodTemplate]:
     """Return the pods in the manifests; ``namespace`` applies to those without one. Raises like ``objects_of``."""
     objects = objects_of(manifests, input_limits)
-    raise_if_rejected(objects)
-    return subjects_of([(each.document, each.source, each.line) for each in objects], namespace).templates
+    given = [(each.document, each.source, each.line, each.text) for each in objects]
+    return subjects_of(given, namespace, line_of_field).templates
 
 
 def change_of(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> list[ManifestDocument]:
@@ -112,38 +111,11 @@ def _checked(document: Any) -> ManifestObject:
     return ManifestObject(_SOURCE, 0, json.loads(json.dumps(document, default=str)))
 
 
-_PROBLEMS_SHOWN = 3
-
-
-class Rejection(NamedTuple):
-    """Why an object is rejected, and the line of the first problem."""
-
-    line: int
-    reason: str
-
-
-def rejection_of(given: ManifestObject | ManifestDocument, server_version: str = "") -> Rejection | None:
-    """Return why this version of the API server rejects an object, if it does; with no version, why all versions do."""
-    number = number_of_server(server_version)
-    found = list(unknown_names(given.document, number[1] if number and number[0] == 1 else None))
-    if not found:
-        return None
-    from kpreempt.snapshot.field_lines import line_of_field
-
-    # ``text`` is the text of the source, or empty if it is not available.
-    problems = sorted(
-        (line_of_field(given.text, given.line, each.path) if given.text else given.line, str(each))
-        for each in found[:_PROBLEMS_SHOWN]
-    )
-    line = problems[0][0]
-    shown = [problem if at == line else f"line {at}: {problem}" for at, problem in problems]
-    if more := len(found) - len(shown):
-        shown.append(f"and {more:,} more")
-    return Rejection(line, "; ".join(shown))
-
-
 def raise_if_rejected(objects: Iterable[ManifestObject]) -> None:
     """Raise ``InputError`` for the first object that every version of the API server rejects."""
     for each in objects:
-        if rejection := rejection_of(each):
-            raise InputError(rejection.reason, source=each.source, line=rejection.line)
+        if problems := decoded(each.document)[1]:
+            from kpreempt.analysis.explain.rejections import rejection_of
+
+            line, reason = rejection_of(each.text, each.line, problems, line_of_field)
+            raise InputError(reason, source=each.source, line=line)

@@ -22,6 +22,7 @@ from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import assumed_none
 
 if TYPE_CHECKING:
+    from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.lists import LiveSnapshot, ObjectNames
 
@@ -184,12 +185,15 @@ def _listed(names: Sequence[str], what: str, why: str) -> Assumption:
     return Assumption(subject, "", f"{', '.join(shown)}{why}", AssumptionKind.NO_OBJECTS)
 
 
-def with_objects(loaded: LoadedCluster, live: Connection | None, names: Sequence[ObjectNames]) -> LoadedCluster:
+def with_objects(
+    loaded: LoadedCluster, live: Connection | None, names: Sequence[ObjectNames], api_versions: Sequence[str] = ()
+) -> LoadedCluster:
     """Return the loaded cluster with the named objects of a ``live`` cluster, whose kinds no snapshot has.
 
-    Raises ``ClusterError`` and ``InputError``.
+    The document with the types of ``api_versions`` is added, if the server publishes any. Raises ``ClusterError`` and
+    ``InputError``.
     """
-    if live is None or not names:
+    if live is None or not (names or api_versions):
         return loaded
     from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.lists import read_objects
@@ -197,6 +201,7 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, names: Sequence
     api = Api(live)
     try:
         found = read_objects(api, names)
+        types = _types(api, api_versions)
     finally:
         api.close()
     cluster = msgspec.structs.replace(
@@ -204,7 +209,28 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, names: Sequence
         listed=(*loaded.cluster.listed, *found.known),
         unread={**loaded.cluster.unread, **found.unread},
     )
-    return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
+    return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents, *types])
+
+
+def published_types(live: Connection | None, api_versions: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the document with the types that a ``live`` cluster publishes for some versions, if any."""
+    if live is None or not api_versions:
+        return []
+    from kpreempt.snapshot.live.api import Api
+
+    api = Api(live)
+    try:
+        return _types(api, api_versions)
+    finally:
+        api.close()
+
+
+def _types(api: Api, api_versions: Sequence[str]) -> list[dict[str, Any]]:
+    from kpreempt.admission.published_types import as_document, published
+    from kpreempt.snapshot.live.schemas import openapi_documents
+
+    documents = openapi_documents(api, api_versions)
+    return [as_document(published(documents.values()))] if documents else []
 
 
 def _load(

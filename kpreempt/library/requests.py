@@ -25,7 +25,7 @@ from kpreempt.scheduler_table import LATEST_VERSION
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from kpreempt.analysis.check.rollout.records import ManifestDocument
+    from kpreempt.analysis.check.rollout.records import ManifestDocument, ServerDecisions
     from kpreempt.analysis.compare.upgrade import Versions
     from kpreempt.analysis.kueue.objects import KueueSettings
     from kpreempt.analysis.verification import Judgment
@@ -338,8 +338,19 @@ class Check(Simulated):
             in_plans=ONE,
         ),
     ] = None
+    server_dry_run: Annotated[
+        bool,
+        Option(
+            ("--server-dry-run",),
+            "Also send each object to the live API server in a dry run, which stores nothing. Only for trusted "
+            "manifests, because admission webhooks see them.",
+            panel=THE_CHANGE,
+        ),
+    ] = False
     change: "Sequence[ManifestDocument]" = ()
     before: "Sequence[ManifestDocument]" = ()
+    # With server_dry_run.
+    decisions: "ServerDecisions | None" = None
 
 
 class Drain(Simulated):

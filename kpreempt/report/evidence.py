@@ -51,6 +51,7 @@ OUTCOMES = {
     Outcome.UNCERTAIN: OutcomeWords("uncertain", "warn", "uncertain", "uncertain"),
     Outcome.WAITS_FOR_VICTIMS: OutcomeWords("waits for victims", "warn", "waits for victims", "waits"),
     Outcome.UNSCHEDULABLE: OutcomeWords("unschedulable", "bad", "unschedulable", "pending"),
+    Outcome.REJECTED: OutcomeWords("rejected", "bad", "rejected", "rejected"),
     Outcome.NOT_SCHEDULED: OutcomeWords("not scheduled", "warn", "not scheduled", "held"),
 }
 _MAX_NAMES = 3

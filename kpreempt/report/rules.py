@@ -7,7 +7,20 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.gate_rules import OptionType, RuleId, RuleSeverity
-from kpreempt.report.blocks import Block, Code, Report, Rows, Section, Sentence, Table, Words, columns, strong
+from kpreempt.gate_rules.rejections import Topic
+from kpreempt.report.blocks import (
+    Block,
+    Code,
+    Listing,
+    Report,
+    Rows,
+    Section,
+    Sentence,
+    Table,
+    Words,
+    columns,
+    strong,
+)
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 
@@ -16,10 +29,18 @@ _LINK = """
 """
 
 
+class RuleTopic(msgspec.Struct, frozen=True, rename="camel"):
+    """What a rule checks or does not check in one respect: a heading, a first sentence if any, and a list."""
+
+    heading: str
+    lead: str
+    items: list[str]
+
+
 class GateRule(msgspec.Struct, frozen=True, rename="camel"):
     """A rule in ``-o json``: its name, default, severity, and description.
 
-    Custom rules have no example.
+    Custom rules have no example. Rules that need no more explanation have no ``topics``.
     """
 
     name: str
@@ -32,6 +53,7 @@ class GateRule(msgspec.Struct, frozen=True, rename="camel"):
     fails: str
     fix: str
     options: list[str]
+    topics: list[RuleTopic] = []
 
 
 class GateRuleList(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,6 +77,7 @@ def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
                 fails=rule.row.example.fails,
                 fix=rule.row.example.fix,
                 options=list(rule.row.example.options),
+                topics=[RuleTopic(each.heading, each.lead, [*each.items]) for each in rule.row.topics],
             )
             for rule in rules
         ]
@@ -81,10 +104,20 @@ def report(rules: GateRuleList, _options: RenderOptions) -> Report:
         lead=(strong(rule.name), f"  {rule.promise}"),
         sections=[
             Section("MEANING", rule.meaning, [Rows(facts)]),
-            Section("EXAMPLE", rule.example.replace("`", ""), example if rule.fails else []),
+            Section("EXAMPLE", _plain(rule.example), example if rule.fails else []),
+            *map(_topic, rule.topics),
         ],
         is_complete=True,
     )
+
+
+def _topic(topic: RuleTopic) -> Section:
+    items = [(f"- {_plain(each)}",) for each in topic.items]
+    return Section(topic.heading.upper(), _plain(topic.lead), [Listing(items)], heading=topic.heading)
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")
 
 
 def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
@@ -102,6 +135,7 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
         f"\n`{name}`:\n\n{_block(text, 'python' if name.endswith('.py') else 'yaml')}"
         for name, text in example.files.items()
     )
+    topics = "".join(f"\n{_topic_on_page(each)}" for each in row.topics)
     printed = f"\n`kpreempt {row.commands[0]}` prints:\n\n{_block(output, '')}" if output else ""
     return f"""# {rule}
 
@@ -122,7 +156,13 @@ Kubernetes' documentation: <{row.concept_url}>
 {_block(example.fails, language)}{printed}
 This passes:
 
-{_block(example.fix, language)}{files}{"" if is_alone else _LINK}"""
+{_block(example.fix, language)}{files}{topics}{"" if is_alone else _LINK}"""
+
+
+def _topic_on_page(topic: Topic) -> str:
+    lead = f"{topic.lead}\n\n" if topic.lead else ""
+    items = "".join(f"- {each}\n" for each in topic.items)
+    return f"## {topic.heading}\n\n{lead}{items}"
 
 
 def _block(text: str, language: str) -> str:

@@ -22,6 +22,19 @@ COMPARED_KINDS: dict[str, Kind] = {
             is_namespaced=False,
         ),
         Kind(*("MutatingAdmissionPolicy", "mutating_admission_policies", ObjectMeta, _ADMISSION), is_namespaced=False),
+        Kind(
+            *("ValidatingWebhookConfiguration", "validating_webhook_configurations", ObjectMeta, _ADMISSION),
+            is_namespaced=False,
+        ),
+        Kind(
+            *("ValidatingAdmissionPolicy", "validating_admission_policies", ObjectMeta, _ADMISSION),
+            is_namespaced=False,
+        ),
+        Kind(
+            *("ValidatingAdmissionPolicyBinding", "validating_admission_policy_bindings", ObjectMeta, _ADMISSION),
+            is_namespaced=False,
+        ),
+        Kind("ServiceAccount", "service_accounts", ObjectMeta, ("",)),
     )
 }
 

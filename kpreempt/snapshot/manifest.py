@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -256,3 +256,10 @@ def _documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
         yield from ((line, document) for line, document in load_documents(text) if document is not None)
     except YamlError as error:
         raise InputError(error.problem, source=source, line=error.line) from None
+
+
+def line_of_field(text: bytes, line: int, path: Sequence[str | int]) -> int:
+    """Return the line (from 1) of the key at ``path`` in the object that begins on ``line`` of a YAML or JSON text."""
+    from kpreempt.snapshot.field_lines import line_of_field as found  # noqa: PLC0415 - few objects have problems
+
+    return found(text, line, path)

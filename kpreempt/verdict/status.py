@@ -76,7 +76,8 @@ class Outcome(StrEnum):
     """The outcome of a pod.
 
     ``Unschedulable``: the pod fits on no node now, and evictions don't help. ``WaitsForVictims``: the pod fits on no
-    node until the victims of its earlier preemption, on its nominated node, have terminated.
+    node until the victims of its earlier preemption, on its nominated node, have terminated. ``Rejected``: the API
+    server rejects the pod's manifest, so the pod never exists.
     """
 
     LANDS = "Lands"
@@ -86,6 +87,7 @@ class Outcome(StrEnum):
     WAITS_FOR_VICTIMS = "WaitsForVictims"
     NOT_SCHEDULED = "NotScheduled"
     UNCERTAIN = "Uncertain"
+    REJECTED = "Rejected"
 
     @property
     def stays_pending(self) -> bool:

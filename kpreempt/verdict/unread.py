@@ -22,10 +22,10 @@ _ASSUMED_NONE = "--assume-none: assuming that the cluster has none"
 _WITHOUT = {
     "Node": "scheduling decisions are unknown",
     "Pod": "free capacity on the nodes is unknown",
-    "PodDisruptionBudget": "budgets may protect victims, and another node may be chosen",
+    "PodDisruptionBudget": "if budgets protect the victims, another node may be chosen",
     "PriorityClass": "the priority and preemption policy of pods that name a class are unknown, and so are the "
     "defaults for other pods",
-    "Namespace": "affinity terms with a namespaceSelector select nothing",
+    "Namespace": "affinity terms with a namespaceSelector select nothing, and Pod Security labels are ignored",
     "PersistentVolumeClaim": "it is unknown whether the claims of pods exist and are bound",
     "PersistentVolume": "the nodes that can access a bound volume are unknown",
     "StorageClass": "it is unknown when and where claims are bound",
@@ -49,6 +49,10 @@ _WITHOUT = {
     "HorizontalPodAutoscaler": "autoscaled workloads and their sizes are unknown",
     "MutatingWebhookConfiguration": "it is unknown whether pods are mutated when they are created",
     "MutatingAdmissionPolicy": "it is unknown whether pods are mutated when they are created",
+    "ValidatingWebhookConfiguration": "it is unknown whether webhooks reject objects of the change",
+    "ValidatingAdmissionPolicy": "it is unknown whether policies reject objects of the change",
+    "ValidatingAdmissionPolicyBinding": "it is unknown which policies apply to objects of the change",
+    "ServiceAccount": "the service accounts of pods are assumed to exist",
     "ResourceClaim": "it is unknown whether devices are allocated to pods with resource claims",
     "ResourceSlice": "the devices of nodes are unknown",
     "ResourceClaimTemplate": "the resource claims created for pods are unknown",

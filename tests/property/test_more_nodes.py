@@ -24,7 +24,7 @@ LAWS = settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 SCHEDULER = scheduler_for()
-SOUGHT = (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+SOUGHT = (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:

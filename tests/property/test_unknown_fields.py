@@ -13,7 +13,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpreempt.admission.strict_decoding import Path, api_types, unknown_names
+from kpreempt.admission.paths import Path
+from kpreempt.admission.schema import api_types, decoded, fields_of
 from kpreempt.errors import InputError
 from kpreempt.snapshot.field_lines import line_of_field
 from kpreempt.snapshot.manifest import read_manifest
@@ -43,21 +44,21 @@ MANIFESTS = _manifests()
 
 def _structs(value: Any, type_name: str, path: Path = ()) -> Iterator[Path]:
     """The paths of all structs in a value."""
-    types = api_types().types
+    api = api_types()
     if type_name.startswith("[]"):
         for at, each in enumerate(value):
             yield from _structs(each, type_name[2:], (*path, at))
     elif type_name.startswith("{}"):
         for key, each in value.items():
             yield from _structs(each, type_name[2:], (*path, key))
-    elif type_name in types and isinstance(value, dict):
+    elif type_name in api.types and isinstance(value, dict):
         yield path
         for key, each in value.items():
             if each is not None:
-                yield from _structs(each, types[type_name][key].partition(" ")[0], (*path, key))
+                yield from _structs(each, fields_of(api, type_name)[key].type_name, (*path, key))
 
 
-def test_valid_manifests_have_no_unknown_name() -> None:
+def test_valid_manifests_are_decoded() -> None:
     assert len(MANIFESTS) > 400
     assert {each["kind"] for each in MANIFESTS} >= {
         "Pod",
@@ -67,7 +68,7 @@ def test_valid_manifests_have_no_unknown_name() -> None:
         "Service",
         "CronJob",
     }
-    assert [(_kind(each), str(name)) for each in MANIFESTS for name in unknown_names(each)] == []
+    assert [(_kind(each), str(problem)) for each in MANIFESTS for problem in decoded(each)[1]] == []
 
 
 @settings(deadline=None)
@@ -89,7 +90,9 @@ def test_an_unknown_key_is_found_at_its_path_and_line(
     for part in path:
         place = place[part]
     place[key] = value
-    assert [(each.what, each.path) for each in unknown_names(changed)] == [("field", (*path, key))]
+    (problem,) = decoded(changed)[1]
+    assert problem.path == (*path, key)
+    assert problem.message.startswith("unknown field ")
     if style == "json":
         text = json.dumps(changed, indent="\t", ensure_ascii=False)
     else:

@@ -574,10 +574,6 @@ def _of_default(
     """Changes to the default class, and to what pods without a class get."""
     rule = RuleId.DEFAULT_PRIORITY_CHANGED
     default, now = global_default([*old.values()]), global_default([*new.values()])
-    for name, each in new.items():
-        if default is not None and each.global_default and name != default.metadata.name and old.get(name) != each:
-            detail = f"is a second default next to PriorityClass {default.metadata.name}, so the API server rejects it"
-            yield StaticFinding(rule, f"PriorityClass {name}", detail)
     if (effect := _effect(now)) == (was := _effect(default)):
         return
     changed = [each for each in (now, default) if each is not None and old.get(each.metadata.name) != each]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Generic, NamedTuple
 
 import msgspec
@@ -41,9 +40,9 @@ from kpreempt.analysis.check.simulations import (
     shares,
 )
 from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, removals
-from kpreempt.analysis.check.unread import unread_except_workloads, unread_quotas
+from kpreempt.analysis.check.unread import unread_except_workloads, unread_policies, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
-from kpreempt.analysis.explain.pods import described
+from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import allocatable_of
 from kpreempt.analysis.pod_inputs import Decode
@@ -55,7 +54,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import grouped
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import VOLCANO
-from kpreempt.verdict import API_VERSION, Assumption, AssumptionKind, ClusterSummary
+from kpreempt.verdict import API_VERSION, Assumption, AssumptionKind
 from kpreempt.verdict.check import (
     Change,
     Check,
@@ -274,6 +273,7 @@ def _method_assumptions(check_input: CheckInput, algorithm: str) -> list[Assumpt
         *found,
         *unreadable_of(check_input.cluster, kinds),
         *unread_except_workloads(check_input.cluster, pod_creators),
+        *unread_policies(check_input.cluster, plan.changes),
     ]
 
 
@@ -307,12 +307,6 @@ def unbound_claims(
         if key not in reported
     ]
     return found, findings
-
-
-def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
-    """The size of the cluster, without finished pods, and the age of its data."""
-    summary = ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
-    return described(summary, cluster, now)
 
 
 def of_settings(scheduler: Scheduler) -> list[Assumption]:

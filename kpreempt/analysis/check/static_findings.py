@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import starmap
 from shlex import quote
 from typing import Any
 
@@ -72,7 +73,13 @@ _REMOVED: dict[str, Mapping[str, int]] = {
 }
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
-_RENAME = "Correct or remove each unknown field; kubectl apply fails because of them."
+# What helps if a word is in the API server's reason; the first that matches.
+_FIXES_OF_REJECTIONS = {
+    "unknown ": "Correct or remove each unknown field; kubectl apply fails because of them.",
+    "immutable": "Keep the field as it is in the cluster, rename the object, or delete the object first (this deletes"
+    " its pods, too).",
+    "": "Correct each field in the message; kubectl apply fails because of them.",
+}
 # How a rollout can delete an old pod before it creates a new one.
 _EVICTING_POLICIES = {
     kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod is deleted first."
@@ -113,13 +120,20 @@ def check_manifests(
     return [
         *_of_removed_apis(apis, minor),
         *without_namespace,
-        *(StaticFinding(RuleId.APPLY_REJECTED, *each, _RENAME) for each in plan.rejections.items()),
+        *starmap(_of_rejection, plan.rejections.items()),
         *protection.static_findings(after),
         *(StaticFinding(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
         *_of_placement(plan, after, simulation),
     ]
+
+
+def _of_rejection(subject: str, reason: str) -> StaticFinding:
+    is_fixed = ("may not change", "may not be changed", "updates to")
+    words = "immutable" if any(each in reason for each in is_fixed) else reason
+    fix = next(fix for word, fix in _FIXES_OF_REJECTIONS.items() if word in words)
+    return StaticFinding(RuleId.APPLY_REJECTED, subject, reason, fix)
 
 
 def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[StaticFinding]:

@@ -12,6 +12,7 @@ from kpreempt.verdict.unread import absent, unreadable_of
 
 _AUTOSCALER = "HorizontalPodAutoscaler"
 _MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
+_VALIDATING = ("ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _QUOTAS = "ResourceQuota"
 _DAMAGE_WHEN_PRUNED = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "Service")
 _SCALED = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
@@ -61,11 +62,20 @@ def unread_except_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) ->
     """
     if not kinds:
         return []
-    webhooks = [
+    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *_only_reported(cluster, _MUTATING)]
+
+
+def unread_policies(cluster: ClusterSnapshot, changes: Iterable[Change]) -> list[Assumption]:
+    """Kinds that could not be read and that may reject objects of a change; they are only reported."""
+    not_sent = (ChangeKind.UNCHANGED, ChangeKind.DELETED, ChangeKind.DRAINED)
+    return _only_reported(cluster, _VALIDATING) if any(each.kind not in not_sent for each in changes) else []
+
+
+def _only_reported(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
+    return [
         Assumption(each.subject, each.field, each.message, AssumptionKind.INFORMATIONAL)
-        for each in unreadable_of(cluster, _MUTATING)
+        for each in unreadable_of(cluster, kinds)
     ]
-    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *webhooks]
 
 
 def unread_quotas(

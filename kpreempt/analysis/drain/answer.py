@@ -19,11 +19,12 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, pods_by_node
 from kpreempt.analysis.check.gate import Facts, GateRules, StaticFinding, Suppressions
-from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings, summed_up
+from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
 from kpreempt.analysis.drain.kubectl import DrainBatch, DrainRuns, SimulatedDrain, in_order, plain_drain
 from kpreempt.analysis.drain.unblock import DrainVariant, blocked_evictions, budgets_selecting, with_remedies
+from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.naming import counted
 from kpreempt.controllers.replacement import is_replaced
 from kpreempt.eviction.kubectl_drain import DrainOptions

@@ -205,6 +205,12 @@ def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
     return msgspec.structs.replace(summary, current_node=found.spec.node_name, current_phase=phase)
 
 
+def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
+    """The size of the cluster, without finished pods, and the age of its data."""
+    summary = ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
+    return described(summary, cluster, now)
+
+
 def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
     """A scheduler's summary of a cluster with the snapshot's metadata; a redacted snapshot has no age."""
     taken_at = cluster.taken_at

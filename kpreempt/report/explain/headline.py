@@ -277,6 +277,11 @@ def _not_scheduled(verdict: Verdict) -> Phrase:
     return (strong(pod_name(verdict)), Span(" is not scheduled", "warn"), ": ", reason.rstrip("."), ".")
 
 
+def _rejected(verdict: Verdict) -> Phrase:
+    name = verdict.pod.origin or pod_name(verdict)
+    return ("the API server rejects ", strong(name), Span(f": {verdict.reason.rstrip('.')}", "bad"), ".")
+
+
 def _uncertain(verdict: Verdict) -> Phrase:
     # The cluster version and PDBs never make an outcome uncertain: PDBs only decide which pods are evicted.
     others = [each for each in verdict.assumptions if each.subject not in ("cluster", "PodDisruptionBudget")]
@@ -302,4 +307,5 @@ _HEADLINES = {
     Outcome.PREEMPTS_VIOLATING_BUDGETS: _preempts,
     Outcome.NOT_SCHEDULED: _not_scheduled,
     Outcome.UNCERTAIN: _uncertain,
+    Outcome.REJECTED: _rejected,
 }

@@ -199,7 +199,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         unknown = absent_sentence(verdict.assumptions)
         short = Section("FIRST POD", (*answer(verdict, kinds=3), f" {unknown}" if unknown else ""))
         sections.append(Section("FIRST POD", headline(verdict), [facts], priority=_FIRST_POD, short=short))
-    is_scheduled = verdict.outcome != Outcome.NOT_SCHEDULED
+    is_scheduled = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)
     if is_scheduled and options.occupancy is not None and options.occupancy.nodes:
         from kpreempt.report.explain.node_map import node_map  # noqa: PLC0415 - only pages draw nodes
 
@@ -343,6 +343,8 @@ def _more(verdict: Verdict) -> list[tuple[str, str]]:
     """The options that show more of this answer, most useful first."""
     if verdict.node_report is not None:
         return [("-v", "every filter, the dry run, all changes")]
+    if verdict.outcome == Outcome.REJECTED:
+        return []
     if verdict.outcome == Outcome.NOT_SCHEDULED:
         return [("-v", "")]
     what = "dry run, choice" if verdict.candidates else "scores" if verdict.feasible_nodes else "every rejection"
@@ -428,7 +430,9 @@ def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
     """The row of the pod, or one per replica for a workload."""
     if verdict.workload is None:
         # A tie shows its nodes, and its numbers as a range.
-        is_stuck = verdict.outcome.stays_pending or verdict.outcome in (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+        is_stuck = verdict.outcome.stays_pending or verdict.outcome in (
+            *(Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN, Outcome.REJECTED),
+        )
         reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
         return [
             (

@@ -270,6 +270,11 @@ def version_of(algorithm: str) -> str | None:
     return found[1] if found is not None and found[2] in RELEASES else None
 
 
+def minor_version_of(algorithm: str) -> int:
+    """Return the minor version of the cluster that an algorithm belongs to; for other schedulers, the default one."""
+    return number_of(version_of(algorithm) or DEFAULT_VERSION)[1]
+
+
 def decide_equally(one: str, other: str) -> bool:
     """Return whether two releases of one minor version have the same rules with default gates."""
     return minor_of(one) == minor_of(other) and _usual(one)._replace(version=other) == _usual(other)

@@ -354,6 +354,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     storage.VolumeAttachmentSpec: {"attacher": _driver, "node_name": _node},
     workloads.RuntimeClassScheduling: {"node_selector": LABELS},
     workloads.RuntimeClass: {"handler": name_rule(Space("handler"))},
+    workloads.NamespaceStatus: {"phase": WORDS},
     workloads.LimitRangeItem: {"type": WORDS},
     workloads.ScopeRequirement: {"scope_name": WORDS, "operator": WORDS, "values": name_rule(spaces.PRIORITY_CLASS)},
     workloads.ResourceQuotaSpec: {"scopes": WORDS},

@@ -90,8 +90,6 @@ STUCK = "storage class fast provisions no volumes, and none of its {} is availab
         pytest.param([], [claim()], "its storage class fast does not exist (the dump has none; kubectl get storageclasses -o json adds them)", id="a dump without classes"),
         pytest.param([FAST], [claim(volumeName="v")], "its volume v does not exist", id="it names one that is nowhere"),
         pytest.param([FAST, volume("v", size="5Gi")], [claim(volumeName="v")], "its volume v does not match in size, class or modes", id="it names one that does not suit"),
-        pytest.param([FAST, bounds(min="20Gi")], [claim()], "LimitRange shop/b: minimum storage usage per PersistentVolumeClaim is 20Gi, but request is 10Gi", id="a LimitRange wants more"),
-        pytest.param([FAST, bounds(max="5Gi")], [claim()], "LimitRange shop/b: maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 10Gi", id="a LimitRange allows less"),
         pytest.param([FAST, bounds(min="1Gi", max="10Gi")], [claim()], "", id="within a LimitRange"),
         pytest.param([LATE], [claim()], STUCK.format(0), id="one that waits for its pod in vain"),
     ],
@@ -104,6 +102,22 @@ def test_a_claim_of_a_change_is_bound_or_says_why_not(
         [(RuleId.REQUIRE_SCHEDULABLE, "Deployment shop/api")] if why else []
     )
     assert not why or found.findings[0].detail.endswith(f"; PersistentVolumeClaim shop/data: {why}")
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        pytest.param(bounds(min="20Gi"), "minimum storage usage per PersistentVolumeClaim is 20Gi", id="it wants more"),
+        pytest.param(bounds(max="5Gi"), "maximum storage usage per PersistentVolumeClaim is 5Gi", id="it allows less"),
+    ],
+)
+def test_a_claim_that_a_limit_range_does_not_allow_is_rejected(of: Document, words: str) -> None:
+    found = checked([*nodes(1), FAST, of], [claim(), API])
+    (unschedulable, rejected) = found.findings
+    assert (unschedulable.rule, unschedulable.subject) == (RuleId.REQUIRE_SCHEDULABLE, "Deployment shop/api")
+    assert 'persistentvolumeclaim "data" not found' in unschedulable.detail
+    assert (rejected.rule, rejected.subject) == (RuleId.APPLY_REJECTED, "PersistentVolumeClaim shop/data")
+    assert rejected.detail == f"spec.resources.requests: LimitRange shop/b: {words}, but request is 10Gi"
 
 
 def test_a_claim_without_a_pod_is_a_finding_of_its_own_unless_it_waits_for_one() -> None:

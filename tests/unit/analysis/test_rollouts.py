@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import RuleId
 from kpreempt.verdict.simulation import BrokenDependencyKind, SimulationEnd, StepKind
@@ -418,14 +419,25 @@ def test_a_pod_that_is_made_takes_no_name_that_another_has() -> None:
 
 
 def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing() -> None:
-    old = workload("Job", "sums", image="one")
-    new = workload("Job", "sums", image="two")
+    """A hook is deleted first, so that its template can change."""
+    old, new = (workload("Job", "sums", image=image) for image in ("one", "two"))
+    for each in (old, new):
+        each["metadata"]["annotations"] = {"helm.sh/hook": "pre-upgrade"}
     objects = running(old, ["n1"])
     objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
-    found = checked([*nodes(1, "8"), *objects], [new])
+    found = checked([*nodes(1, "8"), *objects], [new], applied_by=Applier.HELM)
     assert tale(found)[:4] == ["0 Terminating sums-a", "0 Created sums-1", "0 Bound sums-1 n1", "30 Terminated sums-a"]
     assert end_of(found, "Job shop/sums").is_done
-    assert RuleId.APPLY_REJECTED in {each.rule for each in found.findings}
+
+
+def test_another_template_of_a_job_is_rejected_and_its_pods_go_on() -> None:
+    there = [*nodes(1, "8"), *running(workload("Job", "sums", image="one"), ["n1"])]
+    found = checked(there, [workload("Job", "sums", image="two")])
+    assert (found.passed, found.simulation.steps) == (False, [])
+    assert [(each.rule, each.subject, each.line) for each in found.findings] == [
+        (RuleId.APPLY_REJECTED, "Job shop/sums", 1)
+    ]
+    assert found.findings[0].detail.startswith("spec.template: Invalid value: ")
 
 
 def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
@@ -466,8 +478,9 @@ def test_what_the_run_of_a_cron_job_displaces_leads_back_to_the_cron_job() -> No
     ],
 )
 def test_what_of_a_job_is_not_modeled_is_reported_where_the_version_has_it(algorithm: str, reported: list[str]) -> None:
-    job = workload("Job", "sums", parallelism=2, completions=2)
-    job["spec"] |= {"managedBy": "example.com/jobs", "successPolicy": {"rules": []}, "backoffLimitPerIndex": 1}
+    job = workload("Job", "sums", parallelism=2, completions=2, completionMode="Indexed")
+    policy = {"rules": [{"succeededIndexes": "0"}]}
+    job["spec"] |= {"managedBy": "example.com/jobs", "successPolicy": policy, "backoffLimitPerIndex": 1}
     found = checked(nodes(2), [job], algorithm=algorithm)
     not_modelled = [each.field for each in found.assumptions if each.kind is AssumptionKind.UNMODELED]
     assert not_modelled == [f"spec.{f}" for f in reported]
@@ -478,12 +491,16 @@ def test_what_of_a_job_is_not_modeled_is_reported_where_the_version_has_it(algor
 
 
 @pytest.mark.parametrize("classes", [[priority_class("high", 1000)], []], ids=["there are others", "there is none"])
-def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any]) -> None:
+def test_a_priority_class_that_is_nowhere_is_a_finding_of_each_workload(classes: list[Any]) -> None:
     change = [workload("Deployment", name, replicas=2, pod={"priorityClassName": "nope"}) for name in ("a", "b")]
     found = checked([*nodes(4), *classes], change)
-    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REJECTED, "PriorityClass nope")]
+    assert [(each.rule, each.subject) for each in found.findings] == [
+        (RuleId.APPLY_REJECTED, f"Deployment shop/{name}") for name in ("a", "b")
+    ]
     assert not found.passed
-    assert "the API server rejects pods that use it" in found.findings[0].detail
+    assert {each.detail for each in found.findings} == {
+        "its pods are rejected: no PriorityClass with name nope was found"
+    }
 
 
 def test_a_priority_class_of_the_change_is_no_finding() -> None:
@@ -503,7 +520,8 @@ def test_pods_that_a_limit_range_refuses_are_a_finding_with_its_words() -> None:
     found = checked([*nodes(1), LIMITS], [workload("Deployment", "api", replicas=1)])
     assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REJECTED, "Deployment shop/api")]
     assert found.findings[0].detail == (
-        "its pods are rejected: LimitRange shop/small: maximum cpu usage per Container is 500m, but request is 1"
+        'its pods are rejected: spec.containers[0].resources.requests: Invalid value: "1": must be less than or equal '
+        "to cpu limit of 500m"
     )
 
 

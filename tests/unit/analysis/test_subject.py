@@ -46,7 +46,7 @@ def workload(kind: str, name: str = "web", template: Any = TEMPLATE, namespace: 
 
 
 def ask(*documents: dict[str, Any], cluster: ClusterSnapshot | None = None, **overrides: Any) -> ExplainInputs:
-    templates = subjects_of((document, "f.yaml", 1) for document in documents).templates
+    templates = subjects_of((document, "f.yaml", 1, b"") for document in documents).templates
     return inputs_of(cluster or ClusterSnapshot(), templates, Overrides(**overrides), decode)
 
 
@@ -191,7 +191,7 @@ def test_a_daemon_set_that_runs_nowhere_is_said() -> None:
 
 def test_objects_without_a_pod_are_noted() -> None:
     service = {"kind": "Service", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"selector": {}}}
-    subjects = subjects_of([(service, "f.yaml", 1), (POD, "f.yaml", 9)])
+    subjects = subjects_of([(service, "f.yaml", 1, b""), (POD, "f.yaml", 9, b"")])
     assert subjects.notes == ["Service shop/web has no pod template and is ignored"]
     assert [(template.name, template.line) for template in subjects.templates] == [("web", 9)]
 
@@ -235,7 +235,7 @@ def test_objects_without_a_pod_are_noted() -> None:
 )
 def test_manifests_that_cannot_be_read(document: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        subjects_of([(document, "f.yaml", 7)])
+        subjects_of([(document, "f.yaml", 7, b"")])
     assert caught.value.message.startswith(message)
 
 

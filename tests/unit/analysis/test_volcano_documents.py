@@ -291,7 +291,7 @@ def test_as_a_manifest_a_job_asks_for_a_pod_of_each_task() -> None:
 def test_a_job_without_a_namespace_is_in_that_of_the_request() -> None:
     document = job(task("a"))
     del document["metadata"]["namespace"]
-    [template] = subjects_of([(document, "", 0)], "lab").templates
+    [template] = subjects_of([(document, "", 0, b"")], "lab").templates
     assert template.document["metadata"]["namespace"] == "lab"
     assert as_submitted(read_volcano_job(document, "lab"), []).group["metadata"]["namespace"] == "lab"
 

@@ -32,7 +32,7 @@ def node(name: str, cpu: str) -> dict[str, Any]:
 
 
 def pod(name: str, cpu: str) -> dict[str, Any]:
-    containers = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
+    containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}]
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
 

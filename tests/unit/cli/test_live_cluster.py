@@ -101,7 +101,12 @@ def test_a_manifest_without_a_namespace_is_for_that_of_the_context(
     kpreempt: Kpreempt, server: FakeApi, tmp_path: Path
 ) -> None:
     path = kubeconfig(tmp_path / "config", server, namespace="batch")
-    document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
     run = kpreempt("explain", "-f", "-", "--kubeconfig", path, stdin=json.dumps(document))
     assert run.stdout.startswith("batch/a ")
     document["metadata"] = {"name": "a", "namespace": "shop"}

@@ -56,7 +56,7 @@ DEMANDING = {
                 ]
             }
         },
-        "containers": [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}],
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "10m"}}}],
     },
 }
 
@@ -108,7 +108,7 @@ def test_only_what_may_change_the_answer_about_a_plain_pod_counts(
 ) -> None:
     reject(cluster, kind)
     # The only node that the pod may go to, so that no score decides.
-    spec = {"nodeSelector": {"kubernetes.io/hostname": "node-e"}, "containers": [{"name": "c"}]}
+    spec = {"nodeSelector": {"kubernetes.io/hostname": "node-e"}, "containers": [{"name": "c", "image": "x"}]}
     plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain", "namespace": "shop"}, "spec": spec}
     verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", plain))
     assert unread(verdict) == {kind} & OF_EVERY_NEW_POD
@@ -251,7 +251,7 @@ def test_every_command_tells_what_it_could_not_read(
     scheduler = {"schedulerName": "volcano"} if command == ["volcano"] else {}
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     pod = {"metadata": {"name": "claims", "namespace": "shop"}, "spec": {**scheduler, "volumes": volumes}}
-    pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}]
+    pod["spec"]["containers"] = [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "10m"}}}]
     cluster.objects = {**cluster.objects, "Pod": [*cluster.objects["Pod"], pod]}
     reject(cluster, "PersistentVolumeClaim", "ResourceSlice", "RuntimeClass")
     run = kpreempt(*command, "--server", server.url, "-o", "json", "--strict")

@@ -69,8 +69,9 @@ def test_a_number_without_end_is_reported(
     cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *there]}))
     manifest.write_text(json.dumps(change))
     code = process.run(["check", "-f", str(manifest), "--snapshot", str(cluster)])
-    assert message in capsys.readouterr().err
-    assert code == 3
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert (code, shown.out) == (3, "")
 
 
 def test_the_last_ordinal_there_is_can_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +87,7 @@ POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "p", "namespace": "shop", "labels": {"app": "w"}},
-    "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}}}]},
+    "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "8"}}}]},
 }
 WAITING = {
     **POD,

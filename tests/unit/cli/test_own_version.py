@@ -53,7 +53,7 @@ DEPLOYMENT = {
         "selector": {"matchLabels": {"app": "web"}},
         "template": {
             "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]},
+            "spec": {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": "100m"}}}]},
         },
     },
 }
@@ -61,7 +61,7 @@ POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "p", "namespace": "default"},
-    "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+    "spec": {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}]},
 }
 
 
@@ -69,7 +69,7 @@ RUNNING: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "dns", "namespace": "kube-system"},
-    "spec": {"nodeName": "n", "containers": [{"name": "main"}]},
+    "spec": {"nodeName": "n", "containers": [{"name": "main", "image": "x"}]},
     "status": {"phase": "Running"},
 }
 

@@ -27,6 +27,15 @@ def test_a_rule_is_explained_with_an_example_and_its_fix(kpreempt: Kpreempt) -> 
     assert shown.count("kind: Deployment") == 2
 
 
+def test_what_a_rule_does_not_check_is_listed_with_reasons(kpreempt: Kpreempt) -> None:
+    shown = kpreempt("rules", "apply-rejected").stdout
+    assert "NOT CHECKED: PODS AND POD TEMPLATES\n  - Privileged containers" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("    "))
+    [rule] = json.loads(kpreempt("rules", "apply-rejected", "-o", "json").stdout)["items"]
+    assert rule["topics"][0]["heading"] == "What is checked"
+    assert all(each["items"] for each in rule["topics"])
+
+
 def test_a_rule_that_there_is_not_is_named_with_the_nearest(kpreempt: Kpreempt) -> None:
     run = kpreempt("rules", "max-victim")
     assert (run.returncode, run.stdout) == (2, "")

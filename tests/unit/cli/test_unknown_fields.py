@@ -26,6 +26,7 @@ spec:
   - name: main
     resuorces:
       requests: {cpu: 1}
+    image: x
 """
 SECOND = "unknown field spec.containers[0].resuorces (did you mean resources?)"
 SECOND_RESOURCE = "unknown resource spec.containers[0].resources.requests.memroy (did you mean memory?)"
@@ -83,6 +84,12 @@ def test_an_unknown_field_fails_the_gate_on_its_line_and_is_not_simulated(check:
     assert answer["simulation"].get("steps", []) == []
 
 
+def test_a_value_of_another_type_fails_the_gate_on_its_line(check: Kpreempt) -> None:
+    code, answer = check(POD.replace("resuorces:\n      requests: {cpu: 1}\n    image: x", "image: 1"))
+    words = "cannot unmarshal number into Go struct field Container.spec.containers[0].image of type string"
+    assert (code, [found[2:] for found in rejections(answer)]) == (1, [(8, words)])
+
+
 def test_several_unknown_names_are_one_finding_with_the_line_of_each(check: Kpreempt) -> None:
     rest = "    resources:\n      requests: {memroy: 1Gi}\n  nodename: n1\n  priorityclass: high\n"
     _, answer = check(POD + rest)
@@ -90,7 +97,7 @@ def test_several_unknown_names_are_one_finding_with_the_line_of_each(check: Kpre
     assert found[2] == 8
     assert (
         found[3]
-        == f"{SECOND}; line 12: unknown field spec.nodename (did you mean nodeName?); line 13: unknown field spec.priorityclass (did you mean priorityClassName?); and 1 more"
+        == f"{SECOND}; line 12: {SECOND_RESOURCE}; line 13: unknown field spec.nodename (did you mean nodeName?); and 1 more"
     )
 
 
@@ -104,8 +111,8 @@ def test_the_rest_of_the_change_is_simulated(check: Kpreempt) -> None:
     _, answer = check(f"{POD}---\n{json.dumps(greedy)}\n")
     assert {each["rule"] for each in answer["findings"]} >= {"apply-rejected", "min-ready"}
     assert [(each["object"], each["kind"]) for each in answer["changes"]] == [
-        ("Deployment shop/greedy", "Created"),
         ("Pod default/new", "Rejected"),
+        ("Deployment shop/greedy", "Created"),
     ]
 
 
@@ -168,10 +175,22 @@ def test_a_dump_may_have_any_field(kpreempt: Kpreempt, tmp_path: Path) -> None:
     assert run.returncode == 0
 
 
+@pytest.mark.parametrize("from_stdin", [False, True], ids=["a file", "standard input"])
+def test_that_the_api_server_rejects_a_pod_is_the_only_verdict(
+    kpreempt: Kpreempt, tmp_path: Path, from_stdin: bool
+) -> None:
+    snapshot = written(tmp_path / "cluster.json", nodes(1))
+    (tmp_path / "pod.yaml").write_text(POD)
+    name = "-" if from_stdin else str(tmp_path / "pod.yaml")
+    run = kpreempt("explain", "--snapshot", snapshot, "-f", name, "--now", NOW, "-o", "json", stdin=POD)
+    answer = json.loads(run.stdout)
+    assert (run.returncode, answer["outcome"]) == (1, "Rejected")
+    assert answer["reason"] == f"{'standard input' if from_stdin else name}:8: {SECOND}"
+
+
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(["explain"], id="explain"),
         pytest.param(["compare", "--algorithms", "kube-1.33,kube-1.36"], id="compare"),
         pytest.param(["explain", "--algorithm", "volcano-1.8"], id="explain with Volcano"),
     ],

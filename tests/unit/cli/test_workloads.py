@@ -253,7 +253,7 @@ def test_wide_and_markdown_and_a_page_tell_every_replica_or_all_together(kpreemp
 def test_more_replicas_than_are_tried_are_refused_at_once(
     kpreempt: Kpreempt, tmp_path: Path, requested: list[str]
 ) -> None:
-    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
     template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container]}}
     spec = {"replicas": 2**31 - 1, "selector": {"matchLabels": {"app": "a"}}, "template": template}
     path = tmp_path / "many.json"
@@ -269,7 +269,7 @@ def test_with_others_a_workload_has_a_row_with_all_of_its_replicas(kpreempt: Kpr
     path = tmp_path / "two.json"
     items = []
     for name, replicas in (("wide", 9), ("small", 1)):
-        container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+        container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
         template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
         spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
         items.append({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})

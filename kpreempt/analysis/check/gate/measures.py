@@ -274,10 +274,6 @@ _ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
 # With this number of replicas, some can stay ready while others are replaced.
 _MIN_REPLICAS = 2
 _BUDGETS = "PodDisruptionBudget"
-# How the plan's messages about immutable fields start.
-_IMMUTABLE = "field is immutable"
-# How its messages about a missing PriorityClass start.
-_NO_CLASS = "is neither in the cluster nor in the change"
 # How messages about skipped objects and absent kinds start, which the sentences of their rules repeat.
 _REPEATED = re.compile(r"^(?:skipped|the snapshot has none): ")
 _NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
@@ -644,9 +640,7 @@ def _not_known(case: EvaluationContext) -> Iterator[Measure]:
     for each in dict.fromkeys(case.facts.assumptions):
         if each.kind.only_informs:
             continue
-        if each.message.startswith((_IMMUTABLE, _NO_CLASS)):
-            rule = RuleId.APPLY_REJECTED
-        elif each.kind is AssumptionKind.UNREADABLE and each.subject == _BUDGETS:
+        if each.kind is AssumptionKind.UNREADABLE and each.subject == _BUDGETS:
             rule = RuleId.PDBS_UNREADABLE
         else:
             rule = _RULE_ABOUT[each.kind]

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission.defaults import template_with_defaults, workload_with_defaults
+from kpreempt.admission.defaults import template_with_defaults, with_defaults
 from kpreempt.analysis.check.rollout.kinds import SIZE_FIELDS
 from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
@@ -288,8 +288,8 @@ def is_complete(live: Document) -> bool:
 
 def find_differences(document: Document, live: Document) -> Differences:
     """The differences between the manifest ``document`` and ``live``; the whole template if ``live`` lacks it."""
-    desired, full = _comparable(document), _comparable(workload_with_defaults(document))
-    full_live, last = _comparable(workload_with_defaults(live)), last_applied(live)
+    desired, full = _comparable(document), _comparable(with_defaults(document))
+    full_live, last = _comparable(with_defaults(live)), last_applied(live)
     last = _comparable(last) if last is not None else None
     template = ["spec.template"]
     if document["kind"] == "CronJob":

@@ -6,16 +6,21 @@ objects whose documents are kept while reading the cluster; ``LiveDocuments`` lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from kpreempt.admission.policies.requests import MAX_PARAMS
+from kpreempt.admission.published_types import KIND
 from kpreempt.analysis.check.rollout.hooks import is_marked
 from kpreempt.analysis.check.rollout.kinds import (
+    ADMISSION,
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
+    VALIDATING,
     Deletion,
     group_of,
     is_known,
@@ -30,8 +35,20 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta, controller_of
 
 Identity = tuple[str, str, str]
+# They apply to any object of a change.
+_ADMISSION_KINDS = (*MUTATING, *VALIDATING)
+# Pods of the change need one.
+ACCOUNT = "ServiceAccount"
 # They affect the pods of a change, even if the change does not include them.
-ALWAYS_RECORDED = ("HorizontalPodAutoscaler", *MUTATING)
+ALWAYS_RECORDED = ("HorizontalPodAutoscaler", *_ADMISSION_KINDS, ACCOUNT)
+_DEFINITION = "CustomResourceDefinition"
+# Kinds that no policy has as parameters, and that are not looked up.
+_NO_PARAMS = frozenset(
+    {
+        *("ControllerRevision", "CustomResourceDefinition", "Endpoints", "EndpointSlice", "Event", "Lease", "Secret"),
+    }
+)
+_POLICY, _BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
 
 class LiveDocuments:
@@ -58,6 +75,11 @@ class LiveDocuments:
         """The namespaces of the documents."""
         identities = (*self._documents, *(identity for _, identity in self._others))
         return {namespace for _, namespace, _ in identities}
+
+    @property
+    def documents(self) -> list[Document]:
+        """All documents."""
+        return [*self._documents.values(), *self._others.values()]
 
     def find(self, kind: str, namespace: str, name: str) -> Document | None:
         """The document of an object, or ``None`` if it was not kept."""
@@ -89,6 +111,12 @@ class LiveDocuments:
         return self._replica_sets.get((namespace, deployment), [])
 
 
+def accounts_of(live: LiveDocuments, cluster: ClusterSnapshot) -> list[Document]:
+    """The documents of all ServiceAccounts; none unless the input has all of them."""
+    is_listed = ACCOUNT in cluster.skipped or ACCOUNT in cluster.listed
+    return live.other_kinds("", ACCOUNT) if is_listed else []
+
+
 class NeededObject(NamedTuple):
     """An object of a kind that no snapshot holds, as a manifest names it."""
 
@@ -113,16 +141,21 @@ class NeededObjects:
     ) -> None:
         self._given = given = [each.document for each in documents]
         self._namespace = namespace
+        self._creates_pods = any(map(_has_pods, given))
         deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
         self._deleted_kinds = {each.kind for each in deletions}
         self._emptied = {each.name for each in deletions if each.kind == "Namespace"}
         # If a change includes PriorityClasses, the templates of all workloads matter.
         self._has_classes = "PriorityClass" in {each.get("kind") for each in given} | self._deleted_kinds
-        # The labels that were last applied to a Namespace determine which ones are removed.
-        compared = (each for each in given if _has_pods(each) or is_marked(each) or each.get("kind") == "Namespace")
-        self._names = {_identity(each, namespace if is_namespaced(each) else "") for each in compared}
+        self._names = {
+            _identity(each, namespace if is_namespaced(each) else "")
+            for each in given
+            if is_known(each) or is_marked(each)
+        }
         self._names |= {(each.kind, each.namespace, each.name) for each in deletions}
-        self._others = {_identity(each)[::2] for each in given if is_other(each)}
+        self._groups = {group_of(each) for each in given}
+        self._others = {_identity(each)[::2] for each in given if not is_known(each)}
+        self._counts: Counter[str] = Counter()
         self._deployments = {
             (namespace_name, name) for kind, namespace_name, name in self._names if kind == "Deployment"
         }
@@ -132,7 +165,11 @@ class NeededObjects:
     def is_needed(self, kind: str, record: Any) -> bool:
         """Whether the document of a record of the cluster is needed."""
         metadata: ObjectMeta = record.metadata
+        if kind == KIND or (kind == _DEFINITION and metadata.name.partition(".")[2] in self._groups):
+            return True
         if kind in ALWAYS_RECORDED or (self._others and (kind, metadata.name) in self._others):
+            return True
+        if self._may_be_params(kind):
             return True
         if (kind == "CronJob" and metadata.namespace in self._emptied) or (self._has_classes and kind in POD_OWNERS):
             return True
@@ -148,18 +185,31 @@ class NeededObjects:
             owner is not None and owner.kind == "Deployment" and (metadata.namespace, owner.name) in self._deployments
         )
 
+    def _may_be_params(self, kind: str) -> bool:
+        """Whether an object may be a parameter of a policy; a kind with many objects is not."""
+        if not self._given or kind in CLUSTER_KINDS or kind in POD_OWNERS or kind in _NO_PARAMS:
+            return False
+        self._counts[kind] += 1
+        return self._counts[kind] <= MAX_PARAMS
+
     @property
     def kinds(self) -> list[str]:
-        """The kinds to read that snapshots do not hold: CronJobs of the change, and kinds that affect its pods."""
+        """The kinds to read that snapshots do not hold: CronJobs of the change, and kinds that affect its objects."""
         kinds = {str(each.get("kind")) for each in self._given if _has_pods(each) or is_other(each)}
         # Snapshots have no CronJobs, including those in a deleted namespace and those that use a PriorityClass.
         kinds |= self._deleted_kinds | ({"CronJob"} if self._emptied or self._has_classes else set())
-        creates_pods = any(map(_has_pods, self._given))
         return [
             kind
             for kind in ("CronJob", *ALWAYS_RECORDED)
-            if kind in kinds or (creates_pods and kind in ALWAYS_RECORDED)
+            if kind in kinds
+            or (self._creates_pods and kind in ALWAYS_RECORDED)
+            or (self._given and kind in _ADMISSION_KINDS)
         ]
+
+    @property
+    def api_versions(self) -> list[str]:
+        """The versions of the objects of the change."""
+        return sorted({each["apiVersion"] for each in self._given if isinstance(each.get("apiVersion"), str)})
 
     @property
     def objects(self) -> list[NeededObject]:
@@ -167,6 +217,39 @@ class NeededObjects:
         others = (each for each in self._given if is_other(each))
         found = (NeededObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others)
         return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_RECORDED))
+
+    def for_policies(self, documents: Iterable[Document]) -> list[NeededObject]:
+        """The objects to look up if policies or webhooks are among the cluster's ``documents``, or in the change.
+
+        These are the other objects of the change, without Secrets, and the parameters of policies that have names.
+        """
+        known = [each for each in (*documents, *self._given) if group_of(each) == ADMISSION]
+        if not known:
+            return []
+        others = (
+            each
+            for each in self._given
+            if not (is_known(each) or is_other(each)) and each.get("kind") not in _NO_PARAMS
+        )
+        found = [NeededObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others]
+        return list(dict.fromkeys(each for each in (*found, *self._params(known)) if each.name))
+
+    def _params(self, known: Sequence[Document]) -> Iterator[NeededObject]:
+        """The parameters that bindings name, in the namespaces of the change unless they name one, too."""
+        kinds = {
+            _identity(each)[2]: mapping_in(each, "spec", "paramKind") for each in known if each.get("kind") == _POLICY
+        }
+        namespaces = dict.fromkeys(_identity(each, self._namespace)[1] for each in self._given)
+        for binding in (each for each in known if each.get("kind") == _BINDING):
+            kind = kinds.get(str(mapping_in(binding, "spec").get("policyName")))
+            reference = mapping_in(binding, "spec", "paramRef")
+            if not kind or not reference.get("name"):
+                continue
+            own = reference.get("namespace")
+            for namespace in [str(own)] if own else namespaces:
+                yield NeededObject(
+                    str(kind.get("apiVersion")), str(kind.get("kind")), namespace, str(reference["name"])
+                )
 
 
 def _has_pods(document: Document) -> bool:

@@ -7,13 +7,15 @@ time set by the option, or for a guessed time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from kpreempt.admission import PodRejectedError, admit, admit_claim
+from kpreempt.admission.plugin_state import PluginState
+from kpreempt.admission.pod_plugins import assumptions_of_pod, rejection_of_pod
 from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.records import Plan
@@ -36,7 +38,7 @@ from kpreempt.schedulers.interface import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import absent
 
-_REJECTED_PODS = "its pods are rejected: "
+REJECTED_PODS = "its pods are rejected: "
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
 _FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")
 
@@ -169,8 +171,17 @@ class Prototypes:
     claims.
     """
 
-    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
+    def __init__(
+        self,
+        cluster: ClusterSnapshot,
+        decode: Decode,
+        now: datetime,
+        settings: Settings,
+        accounts: Sequence[Document] = (),
+    ) -> None:
+        """``accounts`` are all ServiceAccounts, if they are known."""
         self.cluster = cluster
+        self._plugins = PluginState(cluster, accounts)
         self._api_server, self._rules = api_server_rules(settings), controller_rules(settings)
         self.assumptions: dict[Assumption, None] = {}
         self.new_claims: list[str] = []
@@ -184,19 +195,23 @@ class Prototypes:
         return self.of_template(template)
 
     def of_template(self, template: PodTemplate) -> Pod:
-        """The pod as the API server would store it; if it is rejected, without the offending fields.
+        """The pod as the API server would store it; if it is rejected, without the offending fields, and noted.
 
         Raises ``NotFoundError`` for a class if classes could not be read.
         """
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
         name = pod.spec.priority_class_name
         is_unreadable = state_of(self.cluster, "PriorityClass") is KindState.UNREADABLE
+        origin = template.origin or f"Pod {pod.key}"
+        self._check_plugins(template, origin)
         if name and name not in known_classes(self.cluster) and not is_unreadable:
+            if "PriorityClass" not in self.cluster.unread:
+                self.rejected[origin] = f"{REJECTED_PODS}no PriorityClass with name {name} was found"
             pod = self._without_class(pod)
         try:
             admission = admit(pod, self.cluster, self._api_server)
         except PodRejectedError as error:
-            self.rejected[template.origin or f"Pod {pod.key}"] = f"{_REJECTED_PODS}{error.reason}"
+            self.rejected[origin] = f"{REJECTED_PODS}{error.reason}"
             bare = msgspec.structs.replace(pod.spec, runtime_class_name="", overhead={})
             within = msgspec.structs.replace(self.cluster, limit_ranges=[])
             admission = admit(msgspec.structs.replace(pod, spec=bare), within, self._api_server)
@@ -210,16 +225,18 @@ class Prototypes:
         self.assumptions.update(dict.fromkeys(others))
         return admission.pod
 
+    def _check_plugins(self, template: PodTemplate, origin: str) -> None:
+        minor = self._api_server.minor
+        if reason := rejection_of_pod(template.document, self._plugins, minor):
+            self.rejected[origin] = f"{REJECTED_PODS}{reason}"
+        self.assumptions.update(dict.fromkeys(assumptions_of_pod(template.document, origin, self._plugins, minor)))
+
     def _without_class(self, pod: Pod) -> Pod:
         """The pod without its class, with the priority it specifies, or 0."""
         name, priority = pod.spec.priority_class_name, pod.spec.priority or 0
         if unread := self.cluster.unread.get("PriorityClass"):
             assumption = absent("PriorityClass", unread, f'"{name}" is simulated with priority {priority}')
-        else:
-            message = "is neither in the cluster nor in the change, so the API server rejects pods that use it"
-            message = f"{message}; simulated with priority {priority}"
-            assumption = Assumption(f"PriorityClass {name}", "value", message)
-        self.assumptions[assumption] = None
+            self.assumptions[assumption] = None
         return replace_in(pod, "spec", priority_class_name="", priority=priority)
 
     def of_pod(self, pod: Pod) -> Pod:

@@ -8,7 +8,7 @@ simulated anyway.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.apply import same_template
 from kpreempt.analysis.check.rollout.cluster_documents import laid_over
 from kpreempt.analysis.check.rollout.controller_inputs import (
+    REJECTED_PODS,
     Prototypes,
     amount,
     deployment_state,
@@ -78,8 +79,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     """The controllers of a simulation and the plain pods to create, by stages, and the cluster at the start.
 
     ``run_times`` are for pods that end, ``claims`` the result of binding the change's claims. ``rejected`` maps
-    workloads to the reason why the API server rejects their pods, ``exceeded`` maps quotas (``shop/compute``) to the
-    other objects that exceed them; all of these are simulated anyway.
+    workloads and plain pods that are not simulated to the reason why the API server rejects their pods, ``exceeded``
+    maps quotas (``shop/compute``) to the other objects that exceed them, which are simulated anyway.
     """
 
     cluster: ClusterSnapshot
@@ -97,17 +98,23 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
     ``settings`` are those of the scheduler, which include the cluster's version. Raises ``InputError`` and
     ``NotFoundError`` from decoding and admission.
     """
-    starter = _Starter(plan.cluster, decode, now, settings)
+    starter = _Starter(plan.cluster, decode, now, settings, plan.accounts)
+    starter.prototypes.rejected.update({name: f"{REJECTED_PODS}{why}" for name, why in plan.rejected_pods.items()})
     starter.lay_over(plan.workloads)
     order = plan.order
     controllers: list[list[Controller]] = [[] for _ in order.awaited]
     arriving: list[list[Pod]] = [[] for _ in order.awaited]
     for workload in plan.workloads:
         stage = order.of.get(workload.change.object, order.last)
-        controllers[stage].append(starter.controller_of_workload(workload))
+        controller = starter.controller_of_workload(workload)
+        # No new pod of it is ever created.
+        if workload.change.object not in starter.prototypes.rejected:
+            controllers[stage].append(controller)
     for template in plan.pods:
         stage = order.of.get(f"Pod {template.namespace}/{template.name}", order.last)
-        arriving[stage].append(starter.prototypes.of_template(template))
+        pod = starter.prototypes.of_template(template)
+        if (template.origin or f"Pod {pod.key}") not in starter.prototypes.rejected:
+            arriving[stage].append(pod)
     run_times, by_run_times = endings_of(plan)
     created_claims = (
         each.object
@@ -132,8 +139,10 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
 
 
 class _Starter:
-    def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
-        self.prototypes = Prototypes(cluster, decode, now, settings)
+    def __init__(
+        self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings, accounts: Sequence[Document]
+    ) -> None:
+        self.prototypes = Prototypes(cluster, decode, now, settings, accounts)
         self._rules, self._api_server = controller_rules(settings), api_server_rules(settings)
         self._decode = decode
         self._workloads = Workloads(cluster)

@@ -21,11 +21,13 @@ from kpreempt.admission.defaults import container_defaults
 from kpreempt.analysis.check.rollout.apply import FREE_MAPS, LAST_APPLIED, is_missing, last_applied
 from kpreempt.analysis.check.rollout.autoscalers import KIND, is_autoscaler
 from kpreempt.analysis.check.rollout.kinds import (
+    ADMISSION,
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
+    VALIDATING,
     cluster_kind_of,
-    is_mutating,
+    group_of,
     is_pod_owner,
 )
 from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
@@ -34,6 +36,7 @@ from kpreempt.model.meta import ObjectMeta, controller_of
 from kpreempt.model.pod import PodAnnotations, PodSpec
 from kpreempt.model.storage import PersistentVolumeClaim
 
+_ACCOUNT = "ServiceAccount"
 SALT = "kpreempt.io/salt"
 _DIGEST = "sha256:"
 _LENGTH = 32
@@ -66,19 +69,30 @@ Hide = Callable[[Any], str]
 
 def is_kept(kind: str, record: Any) -> bool:
     """Whether the document of an object belongs in a dump, because a manifest may be compared with it."""
-    return kind in POD_OWNERS or kind in (KIND, *MUTATING) or (kind == "Pod" and controller_of(record.metadata) is None)
+    return (
+        kind in POD_OWNERS
+        or kind in (KIND, *MUTATING, *VALIDATING, _ACCOUNT)
+        or (kind == "Pod" and controller_of(record.metadata) is None)
+    )
 
 
 def is_compared(document: Document) -> bool:
     """Whether a manifest may be compared with the document, by its kind and group."""
-    of_group = is_pod_owner(document) or is_autoscaler(document) or is_mutating(document)
-    return of_group or cluster_kind_of(document) is CLUSTER_KINDS["Pod"]
+    if is_pod_owner(document) or is_autoscaler(document) or cluster_kind_of(document) is CLUSTER_KINDS["Pod"]:
+        return True
+    group, kind = group_of(document), document.get("kind")
+    return (group == ADMISSION and kind in (*MUTATING, *VALIDATING)) or (group, kind) == ("", _ACCOUNT)
 
 
 def salt_of(document: Document) -> str:
     """The salt of a document from a kpreempt dump; empty for a complete document."""
     salt = mapping_in(document, "metadata", "annotations").get(SALT)
     return salt if isinstance(salt, str) else ""
+
+
+def is_digest(value: Any) -> bool:
+    """Whether a value of a dump stands for another value."""
+    return isinstance(value, str) and value.startswith(_DIGEST) and len(value) == len(_DIGEST) + _LENGTH
 
 
 def salt_for(documents: Iterable[Document]) -> str:
@@ -97,7 +111,7 @@ def alike(document: Document, live: Document) -> Document:
 
 
 def kept(document: Document, salt: str) -> Document:
-    """The document of a workload, plain pod, autoscaler or webhook, without possible secrets.
+    """The document of a workload, plain pod, autoscaler, policy, webhook or account, without possible secrets.
 
     A document that was already converted is returned unchanged. If it is nested too deeply, only the metadata remains.
     """

@@ -38,6 +38,7 @@ SIZE_FIELDS = {
 
 ADMISSION = "admissionregistration.k8s.io"
 MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
+VALIDATING = ("ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 
 # The kinds that a snapshot holds. A NodePool is treated like any custom resource in a change.
 CLUSTER_KINDS = {name: kind for name, kind in KINDS.items() if name != "NodePool"}

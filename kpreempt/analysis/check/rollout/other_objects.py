@@ -122,23 +122,14 @@ class OtherObjects:
         kind = ChangeKind.CREATED if is_new else ChangeKind.UPDATED
         return [Change(object=describe(document), kind=kind, **position(given))]
 
-    def assumptions(
-        self, namespaces: Sequence[Mapping[str, str] | None], of_autoscaler: Callable[[Document], str]
-    ) -> list[Assumption]:
-        """What is unknown; ``namespaces`` are the labels of namespaces in which pods are created (``None``: unknown).
-
-        ``of_autoscaler`` returns what is unknown about a new or changed autoscaler.
-        """
+    def assumptions(self, of_autoscaler: Callable[[Document], str]) -> list[Assumption]:
+        """What is unknown; ``of_autoscaler`` returns what is unknown about a new or changed autoscaler."""
         found: dict[Assumption, None] = {}
-        webhooks = dict.fromkeys(name for name, each in self._webhooks.items() if each.may_reach(namespaces))
         missing: dict[tuple[str, str], list[str]] = {}
         with_pods: set[tuple[str, str]] = set()
         for document in self._new:
             subject = describe(document)
             if is_mutating(document):
-                webhook = pod_webhook(document, subject)
-                # Like existing webhooks: they may change pods, and most do not change requests.
-                webhooks.update({subject: None} if webhook is not None and webhook.may_reach(namespaces) else {})
                 continue
             key = (group_of(document), str(document["kind"]))
             if is_autoscaler(document):
@@ -159,10 +150,19 @@ class OtherObjects:
                     with_pods.add(key)
         for key, names in missing.items():
             found[self._missing_kind(*key, names, has_pods=key in with_pods)] = None
-        if webhooks:
-            message = f"these may change pods, and their effect is not evaluated: {', '.join(webhooks)}"
-            found[Assumption("admission", "webhooks", message, AssumptionKind.INFORMATIONAL)] = None
         return list(found)
+
+    def webhooks(self, namespaces: Sequence[Mapping[str, str] | None]) -> list[str]:
+        """The webhooks and mutating policies that may change pods in one of the namespaces, given by their labels.
+
+        ``None`` stands for unknown labels.
+        """
+        new = {
+            subject: webhook
+            for each in self._new
+            if is_mutating(each) and (webhook := pod_webhook(each, subject := describe(each))) is not None
+        }
+        return [name for name, each in {**self._webhooks, **new}.items() if each.may_reach(namespaces)]
 
     def autoscalers(self) -> list[Document]:
         """The new or changed HorizontalPodAutoscalers."""
@@ -299,13 +299,6 @@ _WHOLE = {
     "ResourceClaimTemplate": ("spec",),
     "PriorityClass": ("value", "globalDefault"),
 }
-_IMMUTABLE = {
-    "PriorityClass": ("value", "preemptionPolicy"),
-    "StorageClass": ("provisioner", "volumeBindingMode", "allowedTopologies"),
-    "RuntimeClass": ("handler",),
-    "ResourceClaim": ("spec",),
-    "ResourceClaimTemplate": ("spec",),
-}
 
 
 class Overlay:
@@ -339,10 +332,6 @@ class Overlay:
             _fill_limit_range(current)
             served = self._decode(kind.name, current)
         fields = list(_changed_paths(served, record))
-        immutable = [path for path in fields if path.startswith(_IMMUTABLE.get(kind.name, ("\0",)))]
-        if immutable:
-            message = "field is immutable, so the API server rejects the apply; assumed to be recreated"
-            self.assumptions.append(Assumption(subject, immutable[0], message))
         if kind.name == "Node" and any(
             each.effect == "NoExecute" and each not in before.spec.taints for each in record.spec.taints
         ):

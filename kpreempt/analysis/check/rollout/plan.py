@@ -16,7 +16,13 @@ import msgspec
 from kpreempt.analysis.check.rollout.adoption import adopted
 from kpreempt.analysis.check.rollout.apply import last_applied
 from kpreempt.analysis.check.rollout.autoscalers import GROUP, KIND, Autoscalers, minimum_sizes
-from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
+from kpreempt.analysis.check.rollout.cluster_documents import (
+    ACCOUNT,
+    ClusterObjects,
+    LiveDocuments,
+    accounts_of,
+    record_document,
+)
 from kpreempt.analysis.check.rollout.hooks import (
     Applier,
     deletion_by_hook,
@@ -44,6 +50,7 @@ from kpreempt.analysis.check.rollout.records import (
     ApplyOptions,
     ManifestDocument,
     MissingNamespaces,
+    NotSimulatedError,
     Plan,
     PlannedWorkload,
     Prepared,
@@ -53,14 +60,17 @@ from kpreempt.analysis.check.rollout.records import (
     place,
     position,
 )
+from kpreempt.analysis.check.rollout.review import Rejection, Review
+from kpreempt.analysis.check.rollout.server_dry_run import Reviewer, accepted_by_policies, decided_review
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
-from kpreempt.analysis.document_reader import Document, DocumentReader, describe, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.explain.rejections import LineOf, rejection_of
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.errors import NotFoundError, UsageError
+from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import QUEUE_LABEL
 from kpreempt.model.meta import controller_of, grouped
@@ -97,6 +107,10 @@ _OWN_GROUPS = frozenset(
 )
 
 
+class TooManyPodsError(NotSimulatedError):
+    """A change that creates more pods than can be simulated."""
+
+
 def plan_change(
     cluster: ClusterSnapshot,
     manifests: Prepared,
@@ -111,8 +125,8 @@ def plan_change(
 
     ``only_in_base`` are objects that the manifests no longer have; with pruning, those that exist are deleted, too.
     ``live`` has the complete documents that ``NeededObjects`` requests. A deletion is ``KIND/NAME`` or
-    ``KIND/NAMESPACE/NAME``. Raises ``InputError`` if a document cannot be read, or if more than ``MAX_NEW_PODS`` pods
-    would be created; ``UsageError`` for an invalid deletion; and ``NotFoundError`` for a deletion of an object that
+    ``KIND/NAMESPACE/NAME``. Raises ``TooManyPodsError`` if more than ``MAX_NEW_PODS`` pods would be created;
+    ``UsageError`` for an invalid deletion; and ``NotFoundError`` for a deletion of an object that
     does not exist.
     """
     applier, prunes = options.applier, options.prunes
@@ -127,14 +141,21 @@ def plan_change(
         return _Planner(cluster, live, decode, listed, scaled_by, applier)
 
     planner = new_planner()
-    missing = missing_namespaces(manifests.input, options.namespace, cluster, live, applier)
+    change = [each.document for each in manifests.input]
+    review = Review(cluster, live, options, change)
+    valid_input = _without_rejected_namespaces(manifests, review)
+    missing = missing_namespaces(valid_input, options.namespace, cluster, live, applier)
     if options.creates_namespaces:
         planner.make_namespaces([*missing.absent, *missing.late])
         missing = MissingNamespaces()
     hooked = {describe(each.document): each for each in manifests.hooks if planner.has_as_ordinary_object(each)}
     applied = [each for each in manifests.documents if describe(each.document) not in hooked]
-    for given in applied:
-        planner.apply(given)
+    review = review.expecting(each.document for each in applied)
+    for given, error in manifests.invalid:
+        planner.reject(given, _reason(given, error))
+    valid = [each for each in manifests.replaced if not planner.is_rejected(each[0], review, options.line_of)]
+    decided = decided_review(review, options.decisions, lambda: Review(cluster, live, options, change))
+    _apply(applied, planner, decided, set(missing.objects), options.line_of)
     applied_names = {describe(each.document) for each in applied}
     of_hooks = {_deletion_of(each.document): deletion_by_hook(each.document, applier) for each in hooked.values()}
     unlisted = {
@@ -149,7 +170,7 @@ def plan_change(
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
     remaining = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
-    duplicates, same = _duplicates(manifests.replaced, new_planner(), applier)
+    duplicates, same = _duplicates(valid, new_planner(), applier)
     order = order_of([each.document for each in applied], applier)
     hooks = [skipped_hook(each.document, applier) for each in manifests.hooks if is_omitted(each.document, applier)]
     if options.applied_by is None:
@@ -157,12 +178,16 @@ def plan_change(
     scalers = live.other_kinds(GROUP, KIND)
     sizes = minimum_sizes(scalers), minimum_sizes([*scalers, *(each.document for each in manifests.documents)])
     plan = planner.plan()
+    policies = review.policies
     return msgspec.structs.replace(
         plan,
+        rejected_pods=policies.rejected_pods(plan),
+        notes=[*plan.notes, *policies.warnings],
         changes=[
             msgspec.structs.replace(each, **position(hooked[each.object])) if each.object in hooked else each
             for each in plan.changes
         ],
+        accounts=[*accounts_of(live, cluster), *(each.document for each in applied if _is_account(each.document))],
         safeguards=msgspec.structs.replace(plan.safeguards, minimum_sizes=sizes),
         order=order,
         missing_namespaces=missing,
@@ -170,13 +195,81 @@ def plan_change(
         duplicates=duplicates,
         only_in_base=remaining,
         assumptions=[
+            *options.decisions.assumptions,
             *hooks,
             *same,
             *plan.assumptions,
+            *_without_schema(applied, plan, review),
+            *policies.assumptions(accepted_by_policies(options.decisions, change)),
+            *_other_webhooks(plan.webhooks, policies.subjects),
             *order.assumptions,
             *unread_pruned(cluster, [(each.kind, each.described) for each in pruned]),
         ],
     )
+
+
+def _without_schema(applied: Iterable[ManifestDocument], plan: Plan, review: Review) -> list[Assumption]:
+    """One note about the new and changed custom resources that cannot be validated."""
+    same = {each.object for each in plan.changes if each.kind is ChangeKind.UNCHANGED}
+    names = [describe(each.document) for each in applied if review.is_without_schema(each.document)]
+    names = [each for each in names if each not in same]
+    message = f"no definition of their kinds in the input, so they are not validated: {some_of(names)}"
+    return [Assumption("custom resources", "", message, AssumptionKind.INFORMATIONAL)] if names else []
+
+
+def _apply(
+    applied: Sequence[ManifestDocument],
+    planner: _Planner,
+    review: Reviewer,
+    without_namespace: Set[str],
+    line_of: LineOf,
+) -> None:
+    """Process the objects that the API server accepts, in order, and note the others."""
+    for given in applied:
+        if describe(given.document) in without_namespace:
+            planner.reject(given)
+        elif not planner.is_rejected(given, review, line_of):
+            try:
+                planner.apply(given)
+            except NotSimulatedError:
+                raise
+            except InputError as error:
+                planner.reject(given, _reason(given, error))
+            else:
+                review.accept(given.document)
+
+
+def _without_rejected_namespaces(manifests: Prepared, review: Review) -> list[ManifestDocument]:
+    """The input without the namespaces that the API server rejects, so that objects in new ones are not applied."""
+    rejected = {
+        each.document["metadata"]["name"]
+        for each in manifests.documents
+        if _is_namespace(each.document) and review.problems(each.document)
+    }
+    return [
+        each
+        for each in manifests.input
+        if not _is_namespace(each.document) or each.document["metadata"].get("name") not in rejected
+    ]
+
+
+def _is_namespace(document: Document) -> bool:
+    return document["kind"] == _NAMESPACE and not group_of(document)
+
+
+def _reason(given: ManifestDocument, error: InputError) -> Rejection:
+    return Rejection(error.line or given.line, f"{error.path}: {error.problem}".removeprefix(": "))
+
+
+def _other_webhooks(webhooks: Sequence[str], reported: Set[str]) -> Iterator[Assumption]:
+    """The note that webhooks may change pods, such as recreated ones; most do not change requests."""
+    if names := [each for each in webhooks if each not in reported]:
+        message = f"these may change pods, and their effect is not evaluated: {', '.join(names)}"
+        yield Assumption("admission", "webhooks", message, AssumptionKind.INFORMATIONAL)
+
+
+def _is_account(document: Document) -> bool:
+    return document["kind"] == ACCOUNT and not group_of(document)
 
 
 def _node_name_of(document: Document) -> str:
@@ -265,6 +358,7 @@ class _Planner:
         self._released: dict[str, str] = {}
         self._cron_jobs: dict[str, tuple[Document, Document]] = {}
         self._new_pods = 0
+        self._rejections: dict[str, str] = {}
         self._pods_by_workload: dict[str, list[str]] | None = None
 
     def apply(self, given: ManifestDocument) -> None:
@@ -300,6 +394,21 @@ class _Planner:
             # kubectl apply removes the labels that were applied last time and that the manifest no longer has.
             last = mapping_in(last_applied(live or {}) or {}, "metadata", "labels")
             self._changes.append(self._overlay.add(given, kind, {*last} - {*mapping_in(metadata, "labels")}))
+
+    def is_rejected(self, given: ManifestDocument, review: Reviewer, line_of: LineOf) -> bool:
+        """Whether the API server rejects a manifest, which is noted."""
+        problems = review.problems(given.document)
+        if problems:
+            self.reject(given, Rejection(*rejection_of(given.text, given.line, problems, line_of)))
+        return bool(problems)
+
+    def reject(self, given: ManifestDocument, rejection: Rejection | None = None) -> None:
+        """Process a manifest that the API server rejects: nothing happens. Without a ``rejection``, it is known."""
+        if rejection is not None:
+            given = msgspec.structs.replace(given, line=rejection.line)
+            self._rejections[describe(given.document)] = rejection.reason
+        change = Change(object=describe(given.document), kind=ChangeKind.REJECTED, **position(given))
+        self._changes.append(change)
 
     def _note_released(self, document: Document) -> None:
         """Note a manifest that lacks the built-in controller that the object has in the cluster."""
@@ -410,14 +519,15 @@ class _Planner:
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
-                    namespace_labels,
-                    lambda document: self._autoscalers.unknown_effect(document, self._given_workloads),
+                    lambda document: self._autoscalers.unknown_effect(document, self._given_workloads)
                 ),
                 *unread_workloads(self._cluster, self._orphans()),
             ],
             notes=self._notes,
+            webhooks=self._others.webhooks(namespace_labels),
             resets=self._resets,
             adoptions=adoptions,
+            rejections=self._rejections,
             node_names=self._node_names,
             safeguards=Safeguards(released=self._released, cron_jobs=self._cron_jobs, workloads=self._live.workloads()),
             autoscalers=self._autoscalers.unsimulated(self._others.autoscalers(), self._given_workloads),
@@ -475,7 +585,8 @@ class _Planner:
         self._new_pods += pods
         if self._new_pods > MAX_NEW_PODS:
             problem = f"the change creates more than {MAX_NEW_PODS:,} new pods ({self._new_pods:,} so far)"
-            raise DocumentReader(describe(given.document), given.source, given.line).error(problem, "spec")
+            name = describe(given.document)
+            raise TooManyPodsError(problem, source=given.source, line=given.line, object_name=name, path="spec")
 
     def _delete_other(self, deletion: Deletion) -> None:
         """Record the deletion of an object that no snapshot holds."""
@@ -584,7 +695,7 @@ def missing_namespaces(
     """
     created_at: dict[str, int] = {}
     for index, each in enumerate(documents):
-        if each.document["kind"] == _NAMESPACE and not group_of(each.document):
+        if _is_namespace(each.document):
             created_at.setdefault(str(mapping_in(each.document, "metadata").get("name")), index)
     absent: dict[str, list[str]] = {}
     late: dict[str, list[str]] = {}

@@ -12,11 +12,15 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.admission.paths import Path
+from kpreempt.admission.validation.problems import DEFAULT_MINOR, Problem
 from kpreempt.analysis.check.rollout.hooks import Applier, Order, hook_of, is_omitted
 from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_namespaced
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
+from kpreempt.analysis.explain.rejections import LineOf
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.workload_pods import PodTemplate, joined
+from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change
@@ -34,6 +38,15 @@ class ManifestDocument(msgspec.Struct, frozen=True):
     line: int = 0
     origin: str = ""
     text: bytes = b""
+
+
+class NotSimulatedError(InputError):
+    """An object that the API server accepts, and that cannot be simulated."""
+
+
+def line_of_object(_text: bytes, line: int, _path: Path) -> int:
+    """Return the line of the object, for texts in which fields are not searched for."""
+    return line
 
 
 class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,13 +148,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
       ``namespace/name`` of plain pods that are deleted, some of which are recreated by ``pods``.
     - ``deleted_nodes`` are deleted together with their pods.
     - ``cluster`` is the cluster with all other objects of the change applied. ``notes`` list ignored input.
-    - ``order`` has the stages in which objects are applied. Objects without a namespace are simulated anyway.
+    - ``order`` has the stages in which objects are applied. Objects without a namespace are not simulated.
     - ``job_seconds`` is the run time of Jobs' pods unless known otherwise; ``None`` is a guess, 0 means that they never
       end.
     - ``resets`` are replicas set by an autoscaler that the apply resets. ``autoscalers`` are new or changed ones with
       their
       workloads, unless their maximum replicas are simulated.
+    - ``accounts`` are the ServiceAccounts after the change, if all of them are known.
     - ``rejections`` maps objects that the API server rejects, and that are not simulated, to the reason.
+      ``rejected_pods`` does so for workloads whose pods admission policies reject. ``webhooks`` may change pods.
     - ``only_in_base`` are objects that the base has, the manifests lack, and nothing prunes.
     - ``adoptions`` concern pods and ReplicaSets without a controller. ``node_names`` maps objects of the change to a
       node
@@ -161,7 +176,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     missing_namespaces: MissingNamespaces = MissingNamespaces()
     job_seconds: int | None = None
     resets: list[Reset] = []
+    accounts: list[Document] = []
     rejections: dict[str, str] = {}
+    rejected_pods: dict[str, str] = {}
+    webhooks: list[str] = []
     only_in_base: list[str] = []
     adoptions: list[Adoption] = []
     node_names: dict[str, str] = {}
@@ -179,13 +197,27 @@ class Prepared(msgspec.Struct, frozen=True):
 
     ``input`` is the input. ``documents`` are the applied objects, each once. ``replaced`` pairs superseded documents
     with the one that counts. ``hooks`` are all objects that the tool treats as hooks and that are not ordinary objects
-    as well; hooks that no installation or upgrade runs are not among ``documents``.
+    as well; hooks that no installation or upgrade runs are not among ``documents``. ``invalid`` are those that have no
+    name or cannot be read, each with the reason; they are in none of the others.
     """
 
     input: Sequence[ManifestDocument]
     documents: list[ManifestDocument]
     replaced: list[tuple[ManifestDocument, ManifestDocument]]
     hooks: list[ManifestDocument]
+    invalid: list[tuple[ManifestDocument, InputError]] = []
+
+
+class ServerDecisions(msgspec.Struct, frozen=True):
+    """What the API server decided in a dry run of a change, by object.
+
+    ``rejections`` has its words. Objects that are neither there nor ``accepted`` were not decided; ``assumptions`` has
+    the reasons, and its warnings.
+    """
+
+    accepted: frozenset[str] = frozenset()
+    rejections: Mapping[str, Problem] = {}
+    assumptions: Sequence[Assumption] = ()
 
 
 class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +227,9 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     are deleted. Autoscaled workloads are simulated at their current size, or at their maximum with
     ``max_autoscaled``. ``job_seconds`` is the run time of Jobs' pods (``None``: a guess). With
     ``creates_namespaces``, missing namespaces are created first. Annotations of hooks and waves count if ``applied_by``
-    is the tool that reads them (default: kubectl).
+    is the tool that reads them (default: kubectl). ``minor`` is the minor version of the API server, ``None`` if
+    unknown: then objects have the fields of all versions, and the rules of ``assumed_minor`` apply. ``line_of`` finds
+    the line of a field. ``decisions`` are those of a dry run; without one, there are none.
     """
 
     namespace: str
@@ -204,6 +238,10 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     job_seconds: int | None = None
     creates_namespaces: bool = False
     applied_by: Applier | None = None
+    minor: int | None = None
+    assumed_minor: int = DEFAULT_MINOR
+    line_of: LineOf = line_of_object
+    decisions: ServerDecisions = ServerDecisions()
 
     @property
     def applier(self) -> Applier:
@@ -211,15 +249,17 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.applied_by or Applier.KUBECTL
 
     def prepared(self, documents: Sequence[ManifestDocument]) -> Prepared:
-        """Prepare the objects: set the default namespace, generate names, and keep the last document of each object.
-
-        Raises ``InputError`` for an object without a name, kind or API version, or one that is nested too deeply.
-        """
+        """Prepare the objects: set the default namespace, generate names, and keep the last document of each object."""
         versions: dict[tuple[str, str, str], list[ManifestDocument]] = {}
         hooks: dict[tuple[str, str, str], ManifestDocument] = {}
+        invalid: list[tuple[ManifestDocument, InputError]] = []
         names = _Names(documents)
         for index, given in enumerate(documents):
-            document = _named(given, self.namespace, names)
+            try:
+                document = _named(given, self.namespace, names)
+            except InputError as error:
+                invalid.append((given, error))
+                continue
             each = msgspec.structs.replace(given, document=document)
             # Equal for documents of one object, in any version of its API; an object without a name is unique.
             kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
@@ -230,8 +270,10 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
             if not is_omitted(document, self.applier):
                 versions[key] = [*versions.pop(key, []), each]
         ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, self.applier)[0]}
+        unreadable = {id(given) for given, _ in invalid}
         return Prepared(
-            input=documents,
+            input=[each for each in documents if id(each) not in unreadable],
+            invalid=invalid,
             documents=[own[-1] for own in versions.values()],
             replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
             hooks=[each for key, each in hooks.items() if key not in ordinary],

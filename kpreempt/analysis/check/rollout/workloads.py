@@ -4,14 +4,11 @@ Fields of a pod template that the cluster's API server drops because their featu
 follow ``dropDisabledFields`` in ``k8s.io/kubernetes`` v1.36.3 ``pkg/api/pod/util.go``, for the fields that
 ``kpreempt/admission/admit.py`` knows.
 
-A workload that the API server would reject is an error; the checks cover what controllers read and common mistakes. A
-rejected apply changes nothing, so simulating it would mislead. Follows ``pkg/apis/apps/validation/validation.go`` of
-the same version.
+The API server accepts the manifests (``review``).
 """
 
 from __future__ import annotations
 
-import re
 from copy import deepcopy
 from itertools import islice
 from typing import Any
@@ -19,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.admission import apply_api_defaults
-from kpreempt.admission.defaults import template_with_defaults, workload_with_defaults
+from kpreempt.admission.defaults import template_with_defaults, with_defaults
 from kpreempt.analysis.check.rollout.apply import (
     Differences,
     applied,
@@ -32,8 +29,14 @@ from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, Li
 from kpreempt.analysis.check.rollout.hooks import Applier, is_recreated
 from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import SIZE_FIELDS
-from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload, is_nested_too_deeply, position
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in, mappings_in
+from kpreempt.analysis.check.rollout.records import (
+    ManifestDocument,
+    NotSimulatedError,
+    PlannedWorkload,
+    is_nested_too_deeply,
+    position,
+)
+from kpreempt.analysis.document_reader import NEW, Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of
 from kpreempt.controllers.stateful_set import MAX_ORDINAL
@@ -42,26 +45,14 @@ from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
-# Mutable fields of a spec; for other kinds, everything except the selector.
-_CHANGEABLE = {
-    "StatefulSet": (
-        *("replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy"),
-        *("minReadySeconds", "revisionHistoryLimit"),
-    ),
-    "Job": (
-        *("parallelism", "suspend", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"),
-        "maxFailedIndexes",
-    ),
-}
 _CRON_JOB = "CronJob"
 # A snapshot has the size of these kinds, even if it lacks the rest of the object.
 _SIZED_RECORDS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 _KEYS = frozenset({"matchLabelKeys", "mismatchLabelKeys"})
 _HOLDERS = ("affinity", "topologySpreadConstraints")
 _FIELDS_SHOWN = 5
-_CHANGEABLE_OF_PODS = frozenset(
-    {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates"}
-)
+# The field with the update strategy of a kind.
+_STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
 
 
 class WorkloadPlan(msgspec.Struct, frozen=True):
@@ -81,12 +72,12 @@ def plan_workload(
 ) -> WorkloadPlan:
     """Plan what a manifest of a workload does.
 
-    Raises ``InputError`` if the API server or a controller would reject it.
+    Raises ``InputError`` if its pods or claims cannot be read, or would have names that the controller ignores.
     """
     document = given.document
     kind, metadata = document["kind"], document["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
-    _check(given, decode)
+    _check_pods(given, decode)
     before = live.find(kind, namespace, name)
     record = objects.find(kind, namespace, name)
     if before is None and record is not None:
@@ -99,24 +90,24 @@ def plan_workload(
     if kind == _CRON_JOB:
         return _plan_cron_job(given, before)
     if before is None:
-        return _created(given, workload_with_defaults(document), objects)
+        return _created(given, with_defaults(document), objects)
     return _changed(given, before, objects, live, applier)
 
 
-def _check(given: ManifestDocument, decode: Decode) -> None:
-    """Raise ``InputError`` if the workload or its pods are invalid."""
+def _check_pods(given: ManifestDocument, decode: Decode) -> None:
     document = given.document
-    reader = DocumentReader(describe(document), given.source, given.line)
-    spec = reader.mapping(document, "spec")
-    check_workload(document["kind"], spec, reader)
-    if document["kind"] == _CRON_JOB:
-        job = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
-        check_workload("Job", job, reader, "spec.jobTemplate.spec")
     for template in pods_of(document, source=given.source, line=given.line):
         decode("Pod", template.document, source=given.source, line=given.line)
         for claim in template.claims:
             decode("PersistentVolumeClaim", claim, source=given.source, line=given.line)
-    reject_workload(document, reader)
+    if document["kind"] != "StatefulSet":
+        return
+    start = mapping_in(document, "spec", "ordinals").get("start") or 0
+    if start + (_size(with_defaults(document)) or 0) - 1 > MAX_ORDINAL:
+        # The controller would never finish.
+        problem, path = f"results in an ordinal above {MAX_ORDINAL}", "spec.ordinals.start"
+        name = describe(document)
+        raise NotSimulatedError(problem, source=given.source, line=given.line, object_name=name, path=path)
 
 
 def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) -> WorkloadPlan:
@@ -144,22 +135,8 @@ def _changed(
     document = given.document
     kind, subject, metadata = document["kind"], describe(document), document["metadata"]
     differences = find_differences(document, before)
-    # The immutable fields that differ.
-    changeable = _CHANGEABLE.get(kind)
-    if changeable is None:
-        immutable = [path for path in differences.rest if path.startswith("spec.selector")]
-    else:
-        template = differences.template if "template" not in changeable else []
-        # ``spec.updateStrategy.type`` is part of ``updateStrategy``.
-        rest = [
-            path
-            for path in differences.rest
-            if path.startswith("spec.") and path.split(".")[1].partition("[")[0] not in changeable
-        ]
-        immutable = [*template, *rest]
-    recreated_by_hook = kind == "Job" and is_recreated(document, applier)
-    is_replaced = recreated_by_hook or (kind == "Job" and bool(immutable))
-    after = workload_with_defaults(document) if is_replaced else _after(document, before)
+    is_replaced = kind == "Job" and is_recreated(document, applier)
+    after = with_defaults(document) if is_replaced else _after(document, before)
     change = Change(
         object=subject,
         kind=ChangeKind.ROLLED if is_replaced else _kind_of_change(kind, differences, before, after),
@@ -173,10 +150,6 @@ def _changed(
         return WorkloadPlan(change)
     message = "the snapshot lacks its current template, so it is assumed to change"
     assumptions = [] if is_complete(before) else [Assumption(subject, "spec.template", message)]
-    if immutable and not recreated_by_hook:
-        consequence = "replaced together with its pods" if is_replaced else "changed anyway"
-        message = f"field is immutable, so the API server rejects the apply; assumed to be {consequence}"
-        assumptions.append(Assumption(subject, immutable[0], message))
     workload = PlannedWorkload(
         change=change,
         kind=kind,
@@ -218,7 +191,7 @@ def _after(document: Document, before: Document) -> Document:
             metadata = mapping_in(template, "metadata")
             template["metadata"] = {**metadata, "annotations": {**annotations, **mapping_in(metadata, "annotations")}}
         after["spec"]["template"] = template
-    return workload_with_defaults(after)
+    return with_defaults(after)
 
 
 def replica_sets_of(namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> list[Document]:
@@ -231,7 +204,7 @@ def _plan_cron_job(given: ManifestDocument, before: Document | None) -> Workload
     """Plan one run of a new or changed CronJob, as if it was due at once."""
     document = given.document
     after = document if before is None else applied(document, before, last_applied(before) or {})
-    after = workload_with_defaults(after)
+    after = with_defaults(after)
     spec = after["spec"]
     job = mapping_in(spec, "jobTemplate")
     is_suspended = bool(spec.get("suspend"))
@@ -288,7 +261,7 @@ def _run_of(cron_job: Document, template: Document) -> Document:
         },
         "spec": mapping_in(template, "spec"),
     }
-    return workload_with_defaults(job)
+    return with_defaults(job)
 
 
 def _new_pods(change: Change, kind: str, objects: ClusterObjects) -> int:
@@ -317,7 +290,7 @@ def size_in_cluster(kind: str, namespace: str, name: str, objects: ClusterObject
 
 
 def _strategy(document: Document) -> str:
-    field = STRATEGY_FIELDS.get(str(document.get("kind")))
+    field = _STRATEGY_FIELDS.get(str(document.get("kind")))
     kind: Any = mapping_in(document, "spec", field).get("type") if field is not None else None
     return kind if isinstance(kind, str) else ""
 
@@ -411,12 +384,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
     document = alike(document, before)
     fields = _differences(document, before, new_pod)
-    immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
     source = position(given)
-    if immutable:
-        message = "field is immutable, so the API server rejects the apply; the pod is assumed to be replaced"
-        change = Change(object=subject, kind=ChangeKind.ROLLED, fields=fields[:_FIELDS_SHOWN], **source)
-        return PodPlan(change, template, record.key, None, [Assumption(subject, immutable[0], message)])
     if not fields:
         return PodPlan(Change(object=subject, kind=ChangeKind.UNCHANGED, **source))
     manifest_labels = mapping_in(document["metadata"], "labels")
@@ -464,131 +432,3 @@ def _with_tolerations(document: Document, before: Document) -> Document:
         if all(isinstance(each, dict) and repr(sorted(each.items())) in known for each in tolerations):
             spec["tolerations"] = live_tolerations
     return result
-
-
-def _can_change(path: str) -> bool:
-    """Whether the API server allows a change of a pod's field: images, and a few others."""
-    field = path.split(".")[1]
-    return field in _CHANGEABLE_OF_PODS or (
-        path.endswith("].image") and field.startswith(("containers[", "initContainers["))
-    )
-
-
-# The field with the update strategy of a kind, and the allowed types.
-STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
-_STRATEGY_TYPES = {
-    "Deployment": ("RollingUpdate", "Recreate"),
-    "StatefulSet": ("RollingUpdate", "OnDelete"),
-    "DaemonSet": ("RollingUpdate", "OnDelete"),
-}
-_PERCENTAGE = re.compile(r"[0-9]{1,9}%")
-_INT32 = 2**31 - 1
-_COUNTS = (
-    *("minReadySeconds", "replicas", "parallelism", "completions", "backoffLimit", "backoffLimitPerIndex"),
-    *("maxFailedIndexes", "activeDeadlineSeconds", "progressDeadlineSeconds", "revisionHistoryLimit"),
-)
-
-_WITH_SELECTOR = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-
-
-def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str = "spec") -> None:
-    """Raise ``InputError`` if controllers could not read the spec of a workload of this kind.
-
-    ``path`` is the path of the spec within the object of ``reader``.
-    """
-    for key in _COUNTS:
-        count = reader.int32(spec, key, path)
-        if count is not None and count < 0:
-            raise reader.error("expected a non-negative integer", f"{path}.{key}")
-    for key in ("paused", "suspend"):
-        if not isinstance(spec.get(key), (bool, type(None))):
-            raise reader.error("expected true or false", f"{path}.{key}")
-    if kind in STRATEGY_FIELDS:
-        _check_strategy(kind, spec, reader, path)
-    if kind == "StatefulSet":
-        _check_one_of(spec, "podManagementPolicy", ("OrderedReady", "Parallel"), reader, path)
-        start = reader.int32(reader.mapping(spec, "ordinals", path), "start", f"{path}.ordinals") or 0
-        if start < 0:
-            raise reader.error("expected a non-negative integer", f"{path}.ordinals.start")
-        replicas = spec.get("replicas")
-        if start + (1 if replicas is None else replicas) - 1 > MAX_ORDINAL:
-            # The controller ignores pods with a higher ordinal, so it would never finish.
-            raise reader.error(f"results in an ordinal above {MAX_ORDINAL}", f"{path}.ordinals.start")
-    if kind == "Job":
-        _check_one_of(spec, "completionMode", ("NonIndexed", "Indexed"), reader, path)
-        _check_one_of(spec, "podReplacementPolicy", ("TerminatingOrFailed", "Failed"), reader, path)
-
-
-def _check_strategy(kind: str, spec: Document, reader: DocumentReader, path: str) -> None:
-    field = STRATEGY_FIELDS[kind]
-    strategy = reader.mapping(spec, field, path)
-    path = f"{path}.{field}"
-    _check_one_of(strategy, "type", _STRATEGY_TYPES[kind], reader, path)
-    rolling = reader.mapping(strategy, "rollingUpdate", path)
-    path = f"{path}.rollingUpdate"
-    for key in ("maxUnavailable", "maxSurge"):
-        value = rolling.get(key)
-        is_percentage = isinstance(value, str) and _PERCENTAGE.fullmatch(value) is not None
-        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _INT32
-        if value is not None and not (is_percentage or is_count):
-            raise reader.error("expected a number of pods or a percentage", f"{path}.{key}")
-        if key == "maxUnavailable" and isinstance(value, str) and int(value[:-1]) > 100:
-            raise reader.error("is more than 100%", f"{path}.{key}")
-    if (reader.int32(rolling, "partition", path) or 0) < 0:
-        raise reader.error("expected a non-negative integer", f"{path}.partition")
-
-
-def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: DocumentReader, path: str) -> None:
-    value = reader.text(parent, key, path)
-    if value and value not in allowed:
-        raise reader.error(f"is not one of {', '.join(allowed)}", f"{path}.{key}")
-
-
-def reject_workload(document: Document, reader: DocumentReader) -> None:
-    """Raise ``InputError`` if the API server would reject the workload; field types must have been checked."""
-    kind, spec = document["kind"], reader.mapping(document, "spec")
-    if kind == "CronJob":
-        holder = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
-        _validate_template(holder, reader, "spec.jobTemplate.spec")
-        return
-    _validate_template(spec, reader, "spec")
-    if kind in _WITH_SELECTOR:
-        # Reject a selector with labels that the template lacks; expressions are left to the API server.
-        selector = reader.mapping(spec, "selector", "spec")
-        match_labels = reader.texts(selector, "matchLabels", "spec.selector")
-        if not match_labels and not reader.mappings(selector, "matchExpressions", "spec.selector"):
-            raise reader.error("is missing", "spec.selector")
-        metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
-        labels = reader.texts(metadata, "labels", "spec.template.metadata")
-        for key, value in match_labels.items():
-            if labels.get(key) != value:
-                has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
-                raise reader.error(f"requires {key}={value}, but the template {has}", "spec.selector.matchLabels")
-    if kind in ("Deployment", "DaemonSet"):
-        _validate_strategy(kind, workload_with_defaults(document)["spec"], reader)
-
-
-def _validate_template(spec: Document, reader: DocumentReader, path: str) -> None:
-    pod = reader.mapping(reader.mapping(spec, "template", path), "spec", f"{path}.template")
-    path = f"{path}.template.spec"
-    if not reader.mappings(pod, "containers", path):
-        raise reader.error("must have at least one container", f"{path}.containers")
-
-
-def _validate_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
-    """``spec`` has its defaults."""
-    field = "strategy" if kind == "Deployment" else "updateStrategy"
-    if kind == "Deployment" and (spec.get("minReadySeconds") or 0) >= spec["progressDeadlineSeconds"]:
-        raise reader.error("must be greater than minReadySeconds", "spec.progressDeadlineSeconds")
-    rolling = reader.mapping(reader.mapping(spec, field, "spec"), "rollingUpdate", f"spec.{field}")
-    if not rolling:
-        return
-    path = f"spec.{field}.rollingUpdate"
-    surges, allows_unavailable = (
-        amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
-        for amount in (rolling.get("maxSurge"), rolling.get("maxUnavailable"))
-    )
-    if not surges and not allows_unavailable:
-        raise reader.error("cannot be 0 if maxSurge is 0", f"{path}.maxUnavailable")
-    if kind == "DaemonSet" and surges and allows_unavailable:
-        raise reader.error("cannot be set unless maxUnavailable is 0 (default 1)", f"{path}.maxSurge")

@@ -513,12 +513,6 @@ def test_who_evicts_the_pods_of_a_workload_is_behind_it() -> None:
     assert [(each.subject, each.change, each.amount) for each in findings] == [(DB, API.object, 2)]
 
 
-def test_an_apply_that_is_refused_is_that_and_not_something_unknown() -> None:
-    refused = Assumption(API.object, "spec.selector", "field is immutable, so that the apply is refused")
-    _, (finding,) = put(simulation(), facts=Facts(is_live=True, assumptions=[refused]))
-    assert (finding.rule, finding.subject, finding.change) == (RuleId.APPLY_REJECTED, API.object, API.object)
-
-
 def test_an_objection_is_about_its_object() -> None:
     against = StaticFinding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/db", "it allows no disruptions")
     results, (finding,) = put(simulation(), facts=Facts(is_live=True, static_findings=[against]))

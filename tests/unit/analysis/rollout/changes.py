@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from kpreempt.admission.defaults import workload_with_defaults
+from kpreempt.admission.defaults import with_defaults
 from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
@@ -15,6 +15,7 @@ from kpreempt.analysis.check.rollout.records import ApplyOptions
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.load import cluster_from_json
+from kpreempt.verdict import Assumption
 
 Document = dict[str, Any]
 
@@ -38,7 +39,9 @@ def template(**container: Any) -> Document:
 def workload(kind: str = "Deployment", name: str = "api", namespace: str = "shop", **spec: Any) -> Document:
     """A workload as users write it."""
     spec.setdefault("template", template())
-    if kind not in ("Job", "CronJob"):
+    if kind in ("Job", "CronJob"):
+        spec["template"] = changed(spec["template"], "spec.restartPolicy", "Never")
+    else:
         labels = {"app": "api"}
         spec.setdefault("selector", labels if kind == "ReplicationController" else {"matchLabels": labels})
     if kind == "CronJob":
@@ -49,7 +52,7 @@ def workload(kind: str = "Deployment", name: str = "api", namespace: str = "shop
 
 def served(document: Document, *, applied: bool = False) -> Document:
     """A workload as the API server has it; ``applied`` with what ``kubectl apply`` notes on it."""
-    live = workload_with_defaults(document)
+    live = with_defaults(document)
     live["metadata"]["uid"] = f"uid-{live['metadata']['name']}"
     if applied:
         live["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(document)
@@ -73,6 +76,11 @@ def changed(document: Document, path: str, value: Any) -> Document:
 def cluster_of(*objects: Document) -> ClusterSnapshot:
     """The cluster that has the objects."""
     return cluster_from_json([json.dumps(each).encode() for each in objects], "cluster")
+
+
+def assumed(plan: Plan) -> list[Assumption]:
+    """The assumptions of a plan without the note about resources that nothing validates."""
+    return [each for each in plan.assumptions if each.subject != "custom resources"]
 
 
 def plan_of(

@@ -121,7 +121,7 @@ def test_a_size_that_is_set_again_is_reported() -> None:
         pytest.param(autoscaler(1, 20), False, [], id="it may go further now, which is simulated apart"),
         pytest.param(autoscaler(1, 20), True, [], id="it may go further now, and that is simulated"),
         pytest.param(autoscaler(1, 20, target="other"), True, [("HorizontalPodAutoscaler shop/h", "spec")], id="of what is not in the change"),
-        pytest.param(autoscaler(5, 3), True, [("HorizontalPodAutoscaler shop/h", "spec")], id="bounds that the server refuses"),
+        pytest.param(autoscaler(5, 3), True, [], id="bounds that the server refuses, which is a rejection"),
         pytest.param(autoscaler(metrics=[{"type": "Resource"}]), False, [], id="another metric"),
         pytest.param(autoscaler(name="new"), False, [], id="a new one"),
     ],

@@ -90,8 +90,10 @@ def test_kubectl_applies_every_hook_and_only_the_default_names_the_option(
 def test_a_hook_that_is_deleted_first_is_no_refused_apply(annotations: dict[str, str], *, is_rejected: bool) -> None:
     applied_by = BY_ARGO if ARGO in annotations else BY_HELM
     plan = plan_of(job("two", **annotations), served(job("one", **annotations)), applied_by=applied_by)
-    assert [each.kind.value for each in plan.changes] == ["Rolled"]
-    assert bool(plan.assumptions) is is_rejected
+    assert [each.kind.value for each in plan.changes] == ["Rejected" if is_rejected else "Rolled"]
+    assert [each.startswith("spec.template: Invalid value: ") for each in plan.rejections.values()] == [
+        True
+    ] * is_rejected
 
 
 def test_a_hook_runs_again_even_as_it_was_but_not_by_kubectl() -> None:

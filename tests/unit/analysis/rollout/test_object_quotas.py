@@ -20,7 +20,7 @@ def quota(hard: dict[str, str], used: dict[str, str] | None = None) -> Document:
 
 
 def service(name: str) -> Document:
-    spec = {"selector": {"app": "x"}}
+    spec = {"selector": {"app": "x"}, "ports": [{"port": 80}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "shop"}, "spec": spec}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.verdict import AssumptionKind
-from tests.unit.analysis.rollout.changes import changed, plan_of, served, workload
+from tests.unit.analysis.rollout.changes import assumed, changed, plan_of, served, workload
 
 Document = dict[str, Any]
 
@@ -58,13 +58,14 @@ def test_a_custom_resource_counts_unless_it_stays_as_it_is(wanted: Document, liv
 
 
 def test_a_kind_that_the_dump_lacks_is_one_finding_with_what_adds_it() -> None:
-    (found,) = plan_of([changed(KAFKA, "metadata.name", f"k{number}") for number in range(5)]).assumptions
+    (found,) = assumed(plan_of([changed(KAFKA, "metadata.name", f"k{number}") for number in range(5)]))
     assert "shop/k0, shop/k1, shop/k2, 2 more" in found.message
     assert found.message.endswith("add them with kubectl get kafkas.kafka.strimzi.io -A -o json")
 
 
 def webhook(*rules: Document, **more: Any) -> Document:
-    hook = {"name": "a.b.c", "failurePolicy": "Fail", **({"rules": list(rules)} if rules else {}), **more}
+    common = {"clientConfig": {"url": "https://hook.example"}, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    hook = {"name": "a.b.c", "failurePolicy": "Fail", **common, **({"rules": list(rules)} if rules else {}), **more}
     document = resource("MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1", webhooks=[hook])
     return changed(document, "metadata.namespace", ...)
 
@@ -77,36 +78,50 @@ NAME = "MutatingWebhookConfiguration k"
 INJECTED = {"namespaceSelector": {"matchLabels": {"inject": "yes"}}}
 
 
+NOT_CALLED = "is not called, and may change or reject: {}"
+
+
 @pytest.mark.parametrize(
-    ("document", "labels", "is_reported"),
+    ("document", "labels", "fails", "is_noted"),
     [
-        pytest.param(webhook(rule("kafka.strimzi.io", "kafkas")), {}, False, id="custom resources"),
-        pytest.param(webhook(rule("", "secrets", "configmaps")), {}, False, id="what has no pods"),
-        pytest.param(webhook(), {}, True, id="no rules yet"),
-        pytest.param(webhook(rule("", "pods")), {}, True, id="pods"),
-        pytest.param(webhook(rule("apps", "deployments")), {}, True, id="workloads"),
-        pytest.param(webhook(rule("*", "*")), {}, True, id="everything"),
-        pytest.param(webhook(rule("", "*/*")), {}, True, id="everything of the core group"),
-        pytest.param(webhook(rule("", "pods"), **INJECTED), {}, False, id="pods of other namespaces"),
-        pytest.param(webhook(rule("", "pods"), **INJECTED), {"inject": "yes"}, True, id="pods of this namespace"),
-        pytest.param(webhook(rule("", "pods"), namespaceSelector={"matchLabels": 3}), {}, True, id="a selector that cannot be read"),
-        pytest.param(webhook(rule("", "pods"), rules="all"), {}, True, id="rules that cannot be read"),
-        pytest.param({**webhook(), "webhooks": ["x"]}, {}, True, id="webhooks that cannot be read"),
+        pytest.param(webhook(rule("kafka.strimzi.io", "kafkas")), {}, "", False, id="custom resources"),
+        pytest.param(webhook(rule("", "secrets", "configmaps")), {}, "", False, id="what has no pods"),
+        pytest.param(webhook(), {}, "", True, id="no rules yet"),
+        pytest.param(webhook(rule("", "pods")), {}, "pods of Deployment shop/api", False, id="pods"),
+        pytest.param(webhook(rule("apps", "replicasets")), {}, "", True, id="other workloads"),
+        pytest.param(webhook(rule("", "*/*")), {}, "pods of Deployment shop/api", False, id="everything of the core group"),
+        pytest.param(webhook(rule("", "pods"), **INJECTED), {}, "", False, id="pods of other namespaces"),
+        pytest.param(webhook(rule("", "pods"), **INJECTED), {"inject": "yes"}, "pods of Deployment shop/api", False, id="pods of this namespace"),
     ],
 )  # fmt: skip
-def test_a_new_webhook_is_reported_where_it_may_reach_pods_of_the_change(
-    document: Document, labels: Document, *, is_reported: bool
+def test_a_new_webhook_fails_if_it_applies_to_pods_of_the_change(
+    document: Document, labels: Document, fails: str, *, is_noted: bool
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
     plan = plan_of([document, workload()], namespace)
-    assert failing(plan) == []
-    reported = [each.message for each in plan.assumptions if each.subject == "admission"]
-    assert reported == ([f"these may change pods, and their effect is not evaluated: {NAME}"] if is_reported else [])
+    webhooks = [each for each in plan.assumptions if each.subject == NAME]
+    assert [each.message for each in webhooks] == ([NOT_CALLED.format(fails)] if fails else [])
+    assert failing(plan) == [(NAME, "")] * bool(fails)
+    noted = [each.message for each in plan.assumptions if each.subject == "admission"]
+    assert noted == [f"these may change pods, and their effect is not evaluated: {NAME}"] * is_noted
 
 
-def test_a_new_webhook_is_reported_where_the_labels_of_the_namespace_are_not_known() -> None:
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(webhook(rule("", "pods"), namespaceSelector={"matchLabels": 3}), id="a selector"),
+        pytest.param(webhook(rule("", "pods"), rules="all"), id="rules"),
+        pytest.param(webhook(rule("apps", "deployments")), id="workloads"),
+        pytest.param(webhook(rule("*", "*")), id="everything"),
+    ],
+)
+def test_a_webhook_that_may_apply_to_the_workload_fails(document: Document) -> None:
+    assert failing(plan_of([workload()], stored(document))) == [(NAME, "")]
+
+
+def test_a_new_webhook_fails_if_the_labels_of_the_namespace_are_not_known() -> None:
     (reported,) = plan_of([webhook(rule("", "pods"), **INJECTED), workload()]).assumptions
-    assert (reported.subject, reported.kind) == ("admission", AssumptionKind.INFORMATIONAL)
+    assert (reported.subject, reported.kind) == (NAME, AssumptionKind.UNMODELED)
 
 
 def test_a_webhook_without_new_pods_counts_for_nothing() -> None:
@@ -117,13 +132,11 @@ def test_webhooks_that_are_there_are_reported_once_where_pods_are_made() -> None
     there = stored(webhook(rule("", "pods")))
     other = stored(changed(webhook(rule("", "pods")), "metadata.name", "other"))
     plan = plan_of([webhook(rule("", "pods")), workload()], there, other)
-    assert [(each.subject, each.kind) for each in plan.assumptions] == [("admission", AssumptionKind.INFORMATIONAL)]
-    assert plan.assumptions[0].message.endswith(f"{NAME}, MutatingWebhookConfiguration other")
+    assert failing(plan) == [(NAME, ""), ("MutatingWebhookConfiguration other", "")]
     assert plan_of([webhook(rule("", "pods"))], there, other).assumptions == []
 
 
-def test_a_webhook_that_becomes_another_is_reported() -> None:
-    there = stored(webhook(rule("", "pods")))
-    changed_one = webhook(rule("", "pods"), reinvocationPolicy="IfNeeded")
-    (reported,) = plan_of([changed_one, workload()], there).assumptions
-    assert (reported.subject, reported.kind) == ("admission", AssumptionKind.INFORMATIONAL)
+def test_a_webhook_that_becomes_another_counts_as_it_will_be() -> None:
+    there = stored(webhook(rule("", "pods"), objectSelector={"matchLabels": {"a": "b"}}))
+    assert failing(plan_of([webhook(rule("", "pods")), workload()], there)) == [(NAME, "")]
+    assert failing(plan_of([workload()], there)) == []

@@ -21,9 +21,12 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.collect import KeepDocument
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind
-from tests.unit.analysis.rollout.changes import changed, cluster_of, plan_of, served, template, workload
+from tests.unit.analysis.rollout.changes import assumed, changed, cluster_of, plan_of, served, template, workload
 
 Document = dict[str, Any]
+
+
+CLAIM: Document = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
 def make(kind: str, name: str, api_version: str = "v1", namespace: str = "shop", **parts: Any) -> Document:
@@ -115,7 +118,7 @@ def test_a_budget_over_pods_whose_owner_is_not_known_says_so() -> None:
     ("before", "after", "kind", "fields"),
     [
         pytest.param(high(preemptionPolicy="PreemptLowerPriority"), high(), "Unchanged", [], id="a default that the server filled in"),
-        pytest.param(high(), high(2000), "Updated", ["value"], id="another value"),
+        pytest.param(high(description="a"), high(description="b"), "Unchanged", [], id="another description"),
         pytest.param(high(globalDefault=True), high(), "Updated", ["globalDefault"], id="a class that is no default any more"),
         pytest.param(make("Namespace", "shop", namespace="", metadata={"labels": {"kubernetes.io/metadata.name": "shop"}}), make("Namespace", "shop", namespace=""), "Unchanged", [], id="a namespace with the server's label"),
         pytest.param(make("Namespace", "shop", namespace=""), make("Namespace", "shop", namespace="", metadata={"labels": {"a": "b"}}), "Updated", ["metadata.labels.a"], id="a label of a namespace"),
@@ -135,18 +138,22 @@ def test_other_objects(before: Document, after: Document, kind: str, fields: lis
     assert (getattr(plan.cluster, field) == there) is (kind == "Unchanged")
 
 
-def test_a_value_that_cannot_be_changed_is_an_assumption() -> None:
+def test_a_value_that_cannot_be_changed_is_a_rejection() -> None:
     plan = plan_of(high(5), high(7))
-    assert [(each.subject, each.field) for each in plan.assumptions] == [("PriorityClass high", "value")]
-    assert [each.value for each in plan.cluster.priority_classes] == [5]
+    assert kinds_of(plan) == [("PriorityClass high", "Rejected")]
+    assert plan.rejections == {"PriorityClass high": "value: Forbidden: may not be changed in an update."}
+    assert [each.value for each in plan.cluster.priority_classes] == [7]
 
 
 def test_a_new_claim_is_as_the_server_stores_it() -> None:
     default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
     storage_class = make("StorageClass", "fast", "storage.k8s.io/v1", "", metadata=default, provisioner="d")
-    plan = plan_of(make("PersistentVolumeClaim", "c", spec={}), storage_class)
+    plan = plan_of(make("PersistentVolumeClaim", "c", spec=CLAIM), storage_class)
     (claim,) = plan.cluster.persistent_volume_claims
     assert (claim.spec.storage_class_name, claim.status.phase) == ("fast", "Pending")
+
+
+OF_NOTHING: Document = {"maxReplicas": 1, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Thing", "name": "t"}}
 
 
 @pytest.mark.parametrize(
@@ -154,26 +161,26 @@ def test_a_new_claim_is_as_the_server_stores_it() -> None:
     [
         pytest.param(make("Kafka", "k", "kafka.strimzi.io/v1", spec={"kafka": {"replicas": 3}}), "Kafka.kafka.strimzi.io", id="a custom resource"),
         pytest.param(make("Service", "k", "serving.knative.dev/v1"), "Service.serving.knative.dev", id="one that is called as one of Kubernetes' own"),
-        pytest.param(make("HorizontalPodAutoscaler", "h", "autoscaling/v2"), "HorizontalPodAutoscaler shop/h", id="an autoscaler of nothing"),
+        pytest.param(make("HorizontalPodAutoscaler", "h", "autoscaling/v2", spec=OF_NOTHING), "HorizontalPodAutoscaler shop/h", id="an autoscaler of nothing"),
         pytest.param(make("Rollout", "r", "argoproj.io/v1alpha1", spec={"template": template()}), "Rollout.argoproj.io", id="a controller that is not known"),
         pytest.param(make("Kustomization", "k", "kustomize.config.k8s.io/v1beta1"), "Kustomization shop/k", id="what is not built yet"),
     ],
 )  # fmt: skip
 def test_what_is_not_modeled_is_an_assumption(document: Document, subject: str) -> None:
-    assert [each.subject for each in plan_of(document).assumptions] == [subject]
+    assert [each.subject for each in assumed(plan_of(document))] == [subject]
 
 
 def test_what_has_no_name_is_no_mistake_where_it_means_nothing() -> None:
     nameless = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["a.yaml"]}
     chart = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep(2000)}
     plan = plan_of([nameless, chart, nameless])
-    assert [each.subject for each in plan.assumptions] == ["Kustomization shop/without a name", "Thing.example.com"]
+    assert [each.subject for each in assumed(plan)] == ["Kustomization shop/without a name", "Thing.example.com"]
 
 
 def test_what_makes_no_pods_for_sure_is_passed_over() -> None:
     issuer = {"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "c"}}
     plan = plan_of([issuer, make("NetworkPolicy", "n", "networking.k8s.io/v1"), make("ConfigMap", "c")])
-    assert plan.assumptions == []
+    assert assumed(plan) == []
     assert plan.notes == ["ignored 1 Certificate, 1 NetworkPolicy, 1 ConfigMap (not relevant to scheduling)"]
 
 
@@ -287,8 +294,8 @@ def test_a_plain_pod_is_made_kept_or_replaced() -> None:
     plan = plan_of(changed(written, "metadata.labels.app", "web"), live)
     assert [each.metadata.labels for each in plan.cluster.pods] == [{"app": "web"}]
     plan = plan_of(changed(written, "spec.nodeSelector", {"disk": "ssd"}), live)
-    assert (kinds_of(plan), len(plan.pods), plan.deleted_pods) == ([("Pod shop/a", "Rolled")], 1, ["shop/a"])
-    assert [(each.subject, each.field) for each in plan.assumptions] == [("Pod shop/a", "spec.nodeSelector")]
+    assert (kinds_of(plan), plan.pods, plan.deleted_pods) == ([("Pod shop/a", "Rejected")], [], [])
+    assert plan.rejections["Pod shop/a"].startswith("spec.nodeSelector: Forbidden: pod updates may not change fields")
     plan = plan_of(written, live, has_documents=False)
     assert (kinds_of(plan), plan.deleted_pods) == ([("Pod shop/a", "Rolled")], ["shop/a"])
 
@@ -303,11 +310,14 @@ def test_requests_of_a_whole_pod_that_the_server_fills_in_are_no_change(amount: 
     live = changed(last, "metadata.annotations", {LAST_APPLIED: json.dumps(last)})
     assert kinds_of(plan_of(written, live)) == [("Pod shop/a", "Unchanged")]
     other = changed(written, "spec.resources.limits.cpu", "3")
-    assert kinds_of(plan_of(other, live)) == [("Pod shop/a", "Rolled")]
+    assert kinds_of(plan_of(other, live)) == [("Pod shop/a", "Rejected")]
 
 
 _TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"matchLabelKeys": "x"}}}
-_CONSTRAINT = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+_CONSTRAINT = {
+    **{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+    "labelSelector": {"matchLabels": {"app": "api"}},
+}
 
 
 @pytest.mark.parametrize(
@@ -458,12 +468,13 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
     # A PriorityClass may be that of any template.
     assert len(found(NeededObjects([ManifestDocument(high())], "shop").is_needed)) == len(live)
     assert len(found(NeededObjects([], "shop", ["priorityclass/high"]).is_needed)) == len(live)
-    assert NeededObjects([ManifestDocument(high())], "shop").kinds == ["CronJob"]
+    for_all = [each for each in ALWAYS_RECORDED if each not in ("HorizontalPodAutoscaler", "ServiceAccount")]
+    assert NeededObjects([ManifestDocument(high())], "shop").kinds == ["CronJob", *for_all]
     assert NeededObjects(documents, "shop").kinds == [*ALWAYS_RECORDED]
     assert NeededObjects([ManifestDocument(workload("CronJob"))], "shop").kinds == ["CronJob", *ALWAYS_RECORDED]
     assert NeededObjects([], "shop", ["cj/x"]).kinds == ["CronJob"]
     scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
-    assert NeededObjects([ManifestDocument(scaler)], "shop").kinds == ["HorizontalPodAutoscaler"]
+    assert NeededObjects([ManifestDocument(scaler)], "shop").kinds == ["HorizontalPodAutoscaler", *for_all]
 
 
 def deep(levels: int) -> Any:
@@ -476,27 +487,26 @@ def deep(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("path", "value", "reported"),
     [
-        pytest.param("spec.replicas", "3", "spec.replicas: expected", id="a number as text"),
-        pytest.param("spec.replicas", -1, "spec.replicas: expected", id="fewer than none"),
-        pytest.param("spec.replicas", True, "spec.replicas: expected", id="a truth for a number"),
-        pytest.param("spec.replicas", 2.5, "spec.replicas: expected", id="half a pod"),
-        pytest.param("spec.replicas", 2**40, "spec.replicas: expected", id="more than 32 bits"),
-        pytest.param("spec.replicas", 10**9, "spec: the change creates more than 20,000 new pods (1,000,000,000 so far)", id="too many"),
-        pytest.param("spec.minReadySeconds", -5, "spec.minReadySeconds: expected", id="time that goes back"),
-        pytest.param("spec.paused", "yes", "spec.paused: expected true or false", id="a text for a truth"),
-        pytest.param("spec.strategy", "Recreate", "spec.strategy: expected", id="a text for a strategy"),
-        pytest.param("spec.strategy.type", "OnDelete", "spec.strategy.type: is not one of", id="a strategy of other kinds"),
-        pytest.param("spec.strategy.rollingUpdate", [], "spec.strategy.rollingUpdate: expected", id="a list"),
-        pytest.param("spec.strategy.rollingUpdate.maxSurge", "x%", "spec.strategy.rollingUpdate.maxSurge: expected", id="no percentage"),
-        pytest.param("spec.strategy.rollingUpdate.maxSurge", "25", "spec.strategy.rollingUpdate.maxSurge: expected", id="a percentage without its sign"),
-        pytest.param("spec.strategy.rollingUpdate.maxSurge", "9" * 5000 + "%", "spec.strategy.rollingUpdate.maxSurge: expected", id="a percentage beyond all"),
-        pytest.param("spec.strategy.rollingUpdate.maxUnavailable", "999999%", "spec.strategy.rollingUpdate.maxUnavailable: is more", id="more than all"),
-        pytest.param("spec.template", None, "spec.template: expected a pod template", id="no template"),
-        pytest.param("spec.template.metadata.labels", [], "spec.template.metadata.labels: expected", id="labels as a list"),
-        pytest.param("spec.template.spec.containers", {"a": 1}, "spec.containers: expected a list", id="containers as a mapping"),
-        pytest.param("spec.template.spec.containers", [7], "spec.containers[0]: expected", id="a container that is a number"),
-        pytest.param("spec.template.spec.containers.0.resources.requests.cpu", "much", "spec.containers[0].resources.requests.cpu: ", id="no amount"),
-        pytest.param("spec.template.spec.priority", "x", "spec.priority: expected", id="a priority as text"),
+        pytest.param("spec.replicas", "3", "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32", id="a number as text"),
+        pytest.param("spec.replicas", -1, "spec.replicas: Invalid value: -1: must be greater than or equal to 0", id="fewer than none"),
+        pytest.param("spec.replicas", True, "cannot unmarshal bool into Go struct field DeploymentSpec.spec.replicas of type int32", id="a truth for a number"),
+        pytest.param("spec.replicas", 2.5, "cannot unmarshal number 2.5 into Go struct field DeploymentSpec.spec.replicas of type int32", id="half a pod"),
+        pytest.param("spec.replicas", 2**40, "cannot unmarshal number 1099511627776 into Go struct field", id="more than 32 bits"),
+        pytest.param("spec.minReadySeconds", -5, "spec.minReadySeconds: Invalid value: -5: must be", id="time that goes back"),
+        pytest.param("spec.paused", "yes", "cannot unmarshal string into Go struct field DeploymentSpec.spec.paused of type bool", id="a text for a truth"),
+        pytest.param("spec.strategy", "Recreate", "cannot unmarshal string into Go struct field DeploymentSpec.spec.strategy of type", id="a text for a strategy"),
+        pytest.param("spec.strategy.type", "OnDelete", 'spec.strategy.type: Unsupported value: "OnDelete"', id="a strategy of other kinds"),
+        pytest.param("spec.strategy.rollingUpdate", [], "cannot unmarshal array into Go struct field DeploymentStrategy.spec.strategy.rollingUpdate of type", id="a list"),
+        pytest.param("spec.strategy.rollingUpdate.maxSurge", "x%", 'spec.strategy.rollingUpdate.maxSurge: Invalid value: "x%": a valid percent', id="no percentage"),
+        pytest.param("spec.strategy.rollingUpdate.maxSurge", "25", 'spec.strategy.rollingUpdate.maxSurge: Invalid value: "25": a valid percent', id="a percentage without its sign"),
+        pytest.param("spec.strategy.rollingUpdate.maxUnavailable", "999999%", 'spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "999999%": must not be greater than 100%', id="more than all"),
+        pytest.param("spec.strategy.rollingUpdate.maxUnavailable", "9" * 5000 + "%", 'spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "999', id="a percentage beyond all"),
+        pytest.param("spec.template", None, "spec.template.spec.containers: Required value", id="no template"),
+        pytest.param("spec.template.metadata.labels", [], "cannot unmarshal array into Go struct field ObjectMeta.spec.template.metadata.labels of type", id="labels as a list"),
+        pytest.param("spec.template.spec.containers", {"a": 1}, "cannot unmarshal object into Go struct field PodSpec.spec.template.spec.containers of type", id="containers as a mapping"),
+        pytest.param("spec.template.spec.containers", [7], "cannot unmarshal number into Go struct field PodSpec.spec.template.spec.containers[0] of type", id="a container that is a number"),
+        pytest.param("spec.template.spec.containers.0.resources.requests.cpu", "much", "spec.template.spec.containers[0].resources.requests.cpu: quantities must match", id="no amount"),
+        pytest.param("spec.template.spec.priority", "x", "cannot unmarshal string into Go struct field PodSpec.spec.template.spec.priority of type int32", id="a priority as text"),
         pytest.param("spec.template.spec.x", deep(40), "is nested too deeply", id="depths"),
         pytest.param("metadata.labels", {"a": 1}, "metadata.labels.a: expected a string", id="a label that is a number"),
         pytest.param("metadata.name", ["a"], "metadata.name: expected", id="a list for a name"),
@@ -507,19 +517,32 @@ def deep(levels: int) -> Any:
         pytest.param("kind", ..., "kind: is missing", id="no kind"),
         pytest.param("apiVersion", ..., "apiVersion: is missing", id="no API version"),
         pytest.param("apiVersion", {}, "apiVersion: expected", id="a mapping for a version"),
-        pytest.param("spec", "x", "spec: expected", id="a text for a spec"),
-        pytest.param("kind", deep(5000), "object: kind: expected", id="depths for a kind"),
+        pytest.param("spec", "x", "cannot unmarshal string into Go struct field Deployment.spec of type", id="a text for a spec"),
+        pytest.param("kind", deep(5000), "kind: expected", id="depths for a kind"),
+        pytest.param("metadata.name", deep(5000), "is nested too deeply", id="depths for a name"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_there", [True, False], ids=["in the cluster", "new"])
-def test_a_hostile_manifest_is_one_message_with_its_place(path: str, value: Any, reported: str, is_there: bool) -> None:
+def test_a_hostile_manifest_is_one_rejection_with_its_place(
+    path: str, value: Any, reported: str, is_there: bool
+) -> None:
     live = [served(workload())] if is_there else []
-    if value == 10**9 and is_there:
-        reported = "spec: the change creates more than 20,000 new pods (999,999,999 so far)"
+    plan = plan_of(changed(workload(), path, value), *live)
+    assert [(each.kind, each.source, each.line) for each in plan.changes] == [(ChangeKind.REJECTED, "change.yaml", 1)]
+    (reason,) = plan.rejections.values()
+    assert reported in reason
+    assert (plan.workloads, plan.cluster) == ([], cluster_of(*live))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "new"), [(None, "1,000,000,000"), (1, "999,999,999")], ids=["new", "in the cluster"]
+)
+def test_too_many_pods_are_an_error_with_their_place(replicas: int | None, new: str) -> None:
+    live = [served(workload(replicas=replicas))] if replicas else []
     with pytest.raises(InputError) as caught:
-        plan_of(changed(workload(), path, value), *live)
-    assert caught.value.message.startswith("change.yaml:1: ")
-    assert reported in caught.value.message
+        plan_of(workload(replicas=10**9), *live)
+    words = f"spec: the change creates more than 20,000 new pods ({new} so far)"
+    assert caught.value.message == f"change.yaml:1: Deployment shop/api: {words}"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_reported() ->
             "Pod shop/new",
             "spec.volumes",
             "on a the claims shop/own and shop/shared compete for the volumes plain and both; the scheduler tries tied"
-            " volumes in random order, here in input order, and in another order the pod stays pending",
+            " volumes in random order; here, it is the input order, and in another order the pod stays pending",
             AssumptionKind.UNCERTAIN,
         )
     ]

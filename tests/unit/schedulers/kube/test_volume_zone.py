@@ -48,7 +48,7 @@ def test_labels_of_a_bound_volume(volume_labels: dict[str, str], node_labels: di
 def test_the_refusal_says_what_the_volume_wants_and_the_node_has() -> None:
     verdict = decide(cluster({ZONE: "east"}, {ZONE: "west"}), make_pod("new", volumes=uses("data")))
     assert verdict.filter["a"].detail == VolumeConflict(
-        claim="shop/data", volume="pv", problem=f"needs {ZONE}=east, the node has west"
+        claim="shop/data", volume="pv", problem=f"needs {ZONE}=east, but the node has west"
     )
 
 

@@ -373,7 +373,7 @@ def test_over_a_real_connection() -> None:
         ),
         pytest.param(
             ExtenderCall("x", "filter", nodes_sent=1, without_victims=True, error="EOF", ignored=True),
-            "x filter, 1 node without its victims: fails: EOF (ignored)",
+            "x filter, 1 node without the victims: fails: EOF (ignored)",
             id="a failure",
         ),
         pytest.param(
