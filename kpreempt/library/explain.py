@@ -144,7 +144,8 @@ def _rejected_pods(context: Context, request: Explain) -> dict[int, Verdict]:
             _situation(context, request.having(templates=[template]))
         except (PodRejectedError, UnknownClassError) as error:
             if not (isinstance(error, UnknownClassError) and request.priority_class):
-                found[index] = _rejected_verdict(context, template, error.reason)
+                position = f"{template.source}:{template.line}: " if template.line else ""
+                found[index] = _rejected_verdict(context, template, f"{position}{error.reason}")
     return found
 
 

@@ -39,7 +39,7 @@ from kpreempt.analysis.check.simulations import (
     share_of,
     shares,
 )
-from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, removals
+from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, of_rejected_pods, removals
 from kpreempt.analysis.check.unread import unread_except_workloads, unread_policies, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import summed_up
@@ -124,7 +124,7 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         violations = check_manifests(
             plan, check_input.apis, versions, simulated.after, simulated.simulation, protection
         )
-        refused = (StaticFinding(RuleId.APPLY_REJECTED, *each) for each in simulated.rejected.items())
+        refused = (of_rejected_pods(*each) for each in simulated.rejected.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
             StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {key}", why)

@@ -80,6 +80,8 @@ _FIXES_OF_REJECTIONS = {
     " its pods, too).",
     "": "Correct each field in the message; kubectl apply fails because of them.",
 }
+_NO_CLASS = "no PriorityClass with name"
+_FIX_OF_PODS = "Correct what the message names in the pod template, or allow such pods in the namespace."
 # How a rollout can delete an old pod before it creates a new one.
 _EVICTING_POLICIES = {
     kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod is deleted first."
@@ -127,6 +129,12 @@ def check_manifests(
         *_of_rollouts(plan.workloads, simulation),
         *_of_placement(plan, after, simulation),
     ]
+
+
+def of_rejected_pods(subject: str, reason: str) -> StaticFinding:
+    """The violation by a workload, or a pod, whose pods the API server rejects."""
+    fix = "Use an existing PriorityClass, or add it to the change." if _NO_CLASS in reason else _FIX_OF_PODS
+    return StaticFinding(RuleId.APPLY_REJECTED, subject, reason, fix)
 
 
 def _of_rejection(subject: str, reason: str) -> StaticFinding:

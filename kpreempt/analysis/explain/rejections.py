@@ -53,7 +53,7 @@ def rejected_template(document: Document, source: str, line: int, text: bytes, l
         origin=describe(document),
         source=source,
         line=at,
-        rejection=f"{source}:{at}: {reason}" if source else reason,
+        rejection=f"{source}:{at}: {reason}" if at else reason,
     )
 
 
@@ -69,7 +69,7 @@ def rejection_of_manifest(template: PodTemplate, minor: int | None, assumed: int
     if not found:
         return ""
     line, reason = rejection_of(template.text, template.line, found, line_of)
-    return f"{template.source}:{line}: {reason}" if template.source else reason
+    return f"{template.source}:{line}: {reason}" if line else reason
 
 
 def rejected_verdict(template: PodTemplate, reason: str, context: AnalysisContext) -> Verdict:

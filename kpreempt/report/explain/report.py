@@ -398,12 +398,22 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
         facts=[cluster_facts(verdicts[0], options)] if verdicts else ["no pod matches"],
         short_facts=" · ".join(_cluster(verdicts[0])) if verdicts else "",
         counts=counts,
-        sections=[*details, Section("PODS", blocks=[table], priority=1)],
+        sections=[*details, Section("PODS", blocks=[table], priority=1), _rejected(verdicts)],
         more=[("--select KIND/NAME", "only this one"), ("-v", "each in full"), ("-o wide", "")],
         hint="-v -v",
         command="explain",
         is_compact=True,
     )
+
+
+def _rejected(verdicts: Sequence[Verdict]) -> Section:
+    """``REJECTED``: the manifests that the API server rejects, each with the reason."""
+    items = [
+        [(strong(verdict.pod.origin or pod_name(verdict)), f": {verdict.reason}")]
+        for verdict in verdicts
+        if verdict.outcome is Outcome.REJECTED
+    ]
+    return Section("REJECTED", blocks=[Listing(items, noun="manifest")], heading="Rejected manifests", priority=1)
 
 
 def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:

@@ -140,6 +140,50 @@ def test_a_pod_whose_victims_are_still_terminating(
     assert kpreempt(*query, "--exit-code").returncode == 12
 
 
+REJECTED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: fine, namespace: shop}
+spec:
+  containers: [{name: main, image: "main:1", resources: {requests: {cpu: 100m}}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      priorityClassName: CLASS
+      containers:
+      - name: main
+        image: main:1
+        resources: {requests: {cpu: "1"}, limits: {cpu: LIMIT}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("class_name", "limit", "reason"),
+    [
+        pytest.param("standard", "500m", "two.yaml:20: spec.template.spec.containers[0].resources.req", id="object"),
+        pytest.param("nope", "2", "two.yaml:8: no PriorityClass with name nope was found", id="its pods"),
+    ],
+)
+def test_a_manifest_that_the_api_server_rejects_is_a_verdict_that_fails(
+    kpreempt: Kpreempt, tmp_path: Path, class_name: str, limit: str, reason: str
+) -> None:
+    (tmp_path / "two.yaml").write_text(REJECTED.replace("CLASS", class_name).replace("LIMIT", limit))
+    query = ["explain", "-f", str(tmp_path / "two.yaml"), "--snapshot", CLUSTER, *NOW]
+    run = kpreempt(*query)
+    assert run.returncode == 1
+    assert run.stdout.startswith("2 pods: 1 lands, 1 rejected.\n")
+    assert "\nREJECTED      Deployment shop/web" in run.stdout
+    fine, web = json.loads(kpreempt(*query, "-o", "json").stdout)["items"]
+    assert (fine["outcome"], web["outcome"], web["pod"]["origin"]) == ("Lands", "Rejected", "Deployment shop/web")
+    assert reason in web["reason"]
+
+
 def test_a_pod_made_from_amounts_and_objects_laid_over_the_cluster(names: Callable[..., str], tmp_path: Path) -> None:
     node = {
         "apiVersion": "v1",
