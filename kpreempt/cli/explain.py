@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import AUTO
+from kpreempt.analysis.explain.rejections import POLICIES
 from kpreempt.analysis.pod_inputs import in_namespace, kinds_not_needed
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import default_namespace
@@ -61,7 +62,7 @@ def explain(request: ExplainRequest) -> int:
         live,
         Needs(
             extra_fields=factory.extra_fields,
-            keep_document=workload.is_of if workload is not None else None,
+            keep_document=workload.is_of if workload is not None else _is_policy if request.files else None,
             compare_kinds=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
         ),
         skip_kinds=() if may_need_all or factory.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
@@ -83,6 +84,10 @@ def explain(request: ExplainRequest) -> int:
     code = run.exit_code_by_outcome(assumptions, map(_outcome_code, verdicts))
     # A rejected manifest fails, whatever happens to the other pods.
     return EXIT_GATE if any(each.outcome is Outcome.REJECTED for each in verdicts) else code
+
+
+def _is_policy(kind: str, _: object) -> bool:
+    return kind in POLICIES
 
 
 def _check_queue(algorithm: str) -> None:

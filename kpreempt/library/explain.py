@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.admission.records import PodRejectedError, UnknownClassError
 from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pod, explain_pods
-from kpreempt.analysis.explain.rejections import rejected_verdict, rejection_of_manifest
+from kpreempt.analysis.explain.rejections import in_its_namespace, is_policy, rejected_verdict, rejection_of_manifest
 from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.versions import minor_version_of, number_of_server
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.snapshot.manifest import line_of_field
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Verdict
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def explain(context: Context, request: Explain) -> Answered:
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     require(cluster, "Node")
     with context.phases.phase("admission"):
-        accepted, rejected = _sorted_out(context, request)
+        accepted, rejected, unevaluated = _sorted_out(context, request)
         if rejected and not accepted:
             return Answered(document_of([*rejected.values()]), cluster)
         try:
@@ -94,6 +94,7 @@ def explain(context: Context, request: Explain) -> Answered:
                 return Answered(document_of([*rejected.values()]), cluster)
             situation, workloads = _situation(context, request.having(templates=accepted))
     analysis = context.of(situation.cluster)
+    analysis = analysis._replace(assumptions=[*analysis.assumptions, *unevaluated])
     simulate_rest: SimulateRest | None = None
     if request.capacity or any(workloads):
         from kpreempt.analysis.workload.answer import going_on
@@ -120,18 +121,59 @@ def explain(context: Context, request: Explain) -> Answered:
     return Answered(document_of(verdicts), situation.cluster)
 
 
-def _sorted_out(context: Context, request: Explain) -> tuple[Sequence[PodTemplate], dict[int, Verdict]]:
-    """Return the templates whose objects the API server accepts, and the verdicts on the others by index."""
+def _sorted_out(
+    context: Context, request: Explain
+) -> tuple[Sequence[PodTemplate], dict[int, Verdict], Sequence[Assumption]]:
+    """Return the templates whose objects the API server accepts, and the verdicts on the others by index.
+
+    The assumptions are about policies that may reject the accepted ones.
+    """
     number = number_of_server(context.loaded.cluster.version)
     minor = number[1] if number and number[0] == 1 else None
     assumed = minor_version_of(context.configured.scheduler.algorithm)
-    reasons = [rejection_of_manifest(each, minor, assumed, line_of_field) for each in request.templates]
+    denied, unevaluated = _denials(context, request.templates, minor)
+    reasons = [
+        rejection_of_manifest(each, minor, assumed, line_of_field) or denied.get(index, "")
+        for index, each in enumerate(request.templates)
+    ]
     rejected = {
         index: _rejected_verdict(context, request.templates[index], reason)
         for index, reason in enumerate(reasons)
         if reason
     }
-    return [each for index, each in enumerate(request.templates) if index not in rejected], rejected
+    accepted = [each for index, each in enumerate(request.templates) if index not in rejected]
+    return accepted, rejected, unevaluated
+
+
+def _denials(
+    context: Context, templates: Sequence[PodTemplate], minor: int | None
+) -> tuple[dict[int, str], list[Assumption]]:
+    """Return why ValidatingAdmissionPolicies in the input reject the objects or pods of templates, by index.
+
+    The assumptions are about policies that cannot be evaluated.
+    """
+    documents = [each for each in context.loaded.documents if is_policy(each)]
+    if not documents:
+        return {}, []
+    from kpreempt.admission.defaults import with_defaults
+    from kpreempt.admission.schema import decoded
+    from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
+    from kpreempt.analysis.check.rollout.policies import ChangePolicies
+
+    cluster, live = context.loaded.cluster, LiveDocuments(documents)
+    policies = ChangePolicies(cluster, live, (), lambda document: decoded(document, minor)[0])
+    found: dict[int, str] = {}
+    for index, template in enumerate(templates):
+        if template.manifest is None or template.rejection:
+            continue
+        document = with_defaults(decoded(in_its_namespace(template.manifest, template.namespace), minor)[0])
+        denials = [each.message for each in policies.problems(document, None)]
+        denials = denials or policies.denials_of_pod(template, template.origin or f"Pod {template.name}")
+        if denials:
+            position = f"{template.source}:{template.line}: " if template.line else ""
+            found[index] = f"{position}{denials[0]}"
+    open_ones = [msgspec.structs.replace(each, kind=AssumptionKind.INFORMATIONAL) for each in policies.assumptions()]
+    return found, open_ones
 
 
 def _rejected_pods(context: Context, request: Explain) -> dict[int, Verdict]:

@@ -21,6 +21,8 @@ from kpreempt.verdict import Outcome, PodSummary, Verdict
 
 # Returns the line of the field at a path in the object that begins on a line of a text.
 LineOf = Callable[[bytes, int, Path], int]
+# The kinds of objects that can reject a pod with an expression.
+POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _PROBLEMS_SHOWN = 3
 
 
@@ -70,6 +72,16 @@ def rejection_of_manifest(template: PodTemplate, minor: int | None, assumed: int
         return ""
     line, reason = rejection_of(template.text, template.line, found, line_of)
     return f"{template.source}:{line}: {reason}" if line else reason
+
+
+def is_policy(document: Document) -> bool:
+    """Return whether an object is a ValidatingAdmissionPolicy or a binding of one."""
+    return document.get("kind") in POLICIES
+
+
+def in_its_namespace(document: Document, namespace: str) -> Document:
+    """Return a copy of an object with the namespace in which it is created."""
+    return {**document, "metadata": {**mapping_in(document, "metadata"), "namespace": namespace}}
 
 
 def rejected_verdict(template: PodTemplate, reason: str, context: AnalysisContext) -> Verdict:

@@ -184,6 +184,40 @@ def test_a_manifest_that_the_api_server_rejects_is_a_verdict_that_fails(
     assert reason in web["reason"]
 
 
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: owned}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  validations: [{expression: "has(object.metadata.labels) && 'team' in object.metadata.labels", message: no team}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: owned}
+spec: {policyName: owned, validationActions: [Deny]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-a}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}, nodeInfo: {kubeletVersion: v1.36.2}}
+"""
+
+
+@pytest.mark.parametrize(("labels", "is_rejected"), [("{app: web}", True), ("{app: web, team: shop}", False)])
+def test_a_policy_of_the_cluster_rejects_pods(
+    kpreempt: Kpreempt, tmp_path: Path, labels: str, *, is_rejected: bool
+) -> None:
+    (tmp_path / "cluster.yaml").write_text(POLICY)
+    web = REJECTED.replace("labels: {app: web}", f"labels: {labels}").replace("priorityClassName: CLASS", "")
+    (tmp_path / "two.yaml").write_text(web.replace("LIMIT", "2"))
+    query = ["explain", "-f", str(tmp_path / "two.yaml"), "--snapshot", str(tmp_path / "cluster.yaml"), *NOW]
+    pod, deployment = json.loads(kpreempt(*query, "-o", "json").stdout)["items"]
+    assert pod["reason"].endswith("denied request: no team")
+    assert (deployment["outcome"] == "Rejected") is is_rejected
+
+
 def test_a_pod_made_from_amounts_and_objects_laid_over_the_cluster(names: Callable[..., str], tmp_path: Path) -> None:
     node = {
         "apiVersion": "v1",

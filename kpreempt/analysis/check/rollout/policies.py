@@ -21,7 +21,7 @@ from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_pod_own
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import Document, describe, mapping_in
 from kpreempt.analysis.naming import some_of
-from kpreempt.analysis.workload_pods import pods_of
+from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -84,12 +84,15 @@ class ChangePolicies:
                 continue
             name = workload.change.object
             for template in templates:
-                pod = with_defaults(self._decoded(template.document))
-                is_generated = workload.kind != _ORDINAL_NAMES
-                outcome = self._reviewed(self._admitted(pod, is_generated=is_generated), None, f"pods of {name}")
-                if outcome.denials:
-                    rejected[name] = outcome.denials[0]
+                if denials := self.denials_of_pod(template, f"pods of {name}"):
+                    rejected[name] = denials[0]
         return rejected
+
+    def denials_of_pod(self, template: PodTemplate, name: str) -> list[str]:
+        """Return why policies reject a new pod of a template; ``name`` is that of the pod in assumptions."""
+        pod = with_defaults(self._decoded(template.document))
+        is_generated = template.kind not in ("Pod", _ORDINAL_NAMES)
+        return list(self._reviewed(self._admitted(pod, is_generated=is_generated), None, name).denials)
 
     def assumptions(self, accepted: Container[str] = ()) -> list[Assumption]:
         """What is not evaluated, of what has been reviewed so far.
