@@ -16,7 +16,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields, ObjectKind
 from kpreempt.model.kinds import KINDS, Kind
-from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta, Time
+from kpreempt.model.meta import DEFAULT_NAMESPACE, SALT, ObjectMeta, Time
 from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.snapshot.batches import Batch, batches_of_list, fixed_line, list_within
 from kpreempt.snapshot.decode import (
@@ -340,7 +340,10 @@ class Collector:
             self._settle(store, at, record, batch, index)
         if self._reads_extra_pod_fields and store.kind.record is Pod and records[at] is record:
             (self._bare_pods.add if batch.source in self._own_sources else self._bare_pods.discard)(at)
-        if self._keep_document is not None and records[at] is record and self._keep_document(store.kind.name, record):
+        # Of other objects, kpreempt's dumps have only what schedulers read.
+        is_whole = batch.source not in self._own_sources or SALT.encode() in bytes(json)
+        is_stored = records[at] is record and is_whole
+        if is_stored and self._keep_document is not None and self._keep_document(store.kind.name, record):
             self._keep(store.kind.name, object_type.api_version or batch.api_version, meta, json)
         if stored is not None:
             kind, document = stored

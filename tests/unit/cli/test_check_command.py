@@ -750,3 +750,37 @@ def test_rules_of_ones_own_shut_the_gate_and_are_named_by_options(ask: Ask, tmp_
     broken = ask("-f", "small.json", change=False)
     assert (broken.returncode, broken.stdout) == (3, "")
     assert "kpreempt.toml: check.rule[0].expression: invalid expression" in broken.stderr
+
+
+def test_a_snapshot_of_kpreempt_rejects_nothing_because_of_fields_that_it_lacks(
+    kpreempt: Kpreempt, tmp_path: Path
+) -> None:
+    headless = {"selector": {"app": "web"}, "clusterIP": "None", "clusterIPs": ["None"], "ports": [{"port": 80}]}
+    stored = {
+        "Service": ("v1", {"spec": {**headless, "type": "ClusterIP", "ipFamilies": ["IPv4"]}}),
+        "StorageClass": ("storage.k8s.io/v1", {"provisioner": "disk.example.com", "parameters": {"type": "fast"}}),
+        "PersistentVolumeClaim": (
+            "v1",
+            {
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "volumeMode": "Block",
+                    "volumeName": "pv-1",
+                    "storageClassName": "fast",
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+                "status": {"phase": "Bound"},
+            },
+        ),
+    }
+    objects = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "fast", "namespace": "shop"}, **rest}
+        for kind, (version, rest) in stored.items()
+    ]
+    source = written(tmp_path / "source.yaml", [*nodes(1), *objects])
+    dump = str(tmp_path / "dump.json")
+    assert kpreempt("snapshot", "--snapshot", source, "--to", dump).returncode == 0
+    change = written(tmp_path / "change.yaml", objects)
+    for snapshot in (source, dump):
+        run = kpreempt("check", "-f", change, "--snapshot", snapshot, "-n", "shop", "-o", "json", "--now", NOW)
+        assert [each for each in json.loads(run.stdout)["findings"] if each["rule"] == "apply-rejected"] == []

@@ -32,12 +32,11 @@ from kpreempt.analysis.check.rollout.kinds import (
 )
 from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
-from kpreempt.model.meta import ObjectMeta, controller_of
+from kpreempt.model.meta import SALT, ObjectMeta, controller_of
 from kpreempt.model.pod import PodAnnotations, PodSpec
 from kpreempt.model.storage import PersistentVolumeClaim
 
 _ACCOUNT = "ServiceAccount"
-SALT = "kpreempt.io/salt"
 _DIGEST = "sha256:"
 _LENGTH = 32
 # Fields that get one digest, so that a single value cannot be guessed without the rest.
