@@ -80,6 +80,7 @@ _FIXES_OF_REJECTIONS = {
     " its pods, too).",
     "": "Correct each field in the message; kubectl apply fails because of them.",
 }
+_CREATE = "Create the namespace before the objects in it (--create-namespace)."
 _NO_CLASS = "no PriorityClass with name"
 _FIX_OF_PODS = "Correct what the message names in the pod template, or allow such pods in the namespace."
 # How a rollout can delete an old pod before it creates a new one.
@@ -115,7 +116,11 @@ def check_manifests(
     missing = plan.missing_namespaces
     absent = some_of([*missing.absent, *missing.late])
     without_namespace = (
-        [StaticFinding(RuleId.APPLY_REJECTED, f"Namespace {absent}", missing.detail, change=missing.objects[0])]
+        [
+            StaticFinding(
+                RuleId.APPLY_REJECTED, f"Namespace {absent}", missing.detail, _CREATE, change=missing.objects[0]
+            )
+        ]
         if absent
         else []
     )
