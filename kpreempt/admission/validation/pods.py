@@ -140,11 +140,6 @@ def _template(template: Document, old: Document | None, server: Server, path: Pa
         yield forbidden((*where, "ephemeralContainers"), "ephemeral containers not allowed in pod template")
 
 
-def check_pod_spec(spec: Document, server: Server, path: Path, labels: Mapping[str, str]) -> Problems:
-    """Validate the spec of a template; ``labels`` are those of its pods."""
-    yield from _check_spec(_template_spec(spec, None, server), server, path, labels, is_pod=False)
-
-
 def _template_spec(spec: Document, old: Document | None, server: Server) -> dict[str, Any]:
     """Return a template's spec as the API server validates it.
 

@@ -24,7 +24,6 @@ _LABEL_VALUE = rf"({_QUALIFIED})?"
 _PORT_NAME = re.compile(r"[-a-z0-9]+")
 _ENVIRONMENT_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 _RELAXED_ENVIRONMENT_NAME = re.compile(r"[ -<>-~]+")
-_C_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _CONFIG_KEY = r"[-._a-zA-Z0-9]+"
 _PERCENT = r"[0-9]+%"
 _TOO_LONG = "must be no more than {} characters"
@@ -160,11 +159,6 @@ def _no_parent_path(value: str) -> str:
     if value == "..":
         return "must not be '..'"
     return "must not start with '..'" if value.startswith("..") else ""
-
-
-def c_identifier(value: str) -> str:
-    """Check the name of a variable in C."""
-    return "" if _matches(_C_IDENTIFIER, value) else _form("a valid C identifier", _C_IDENTIFIER)
 
 
 def percent(value: str) -> str:
