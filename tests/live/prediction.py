@@ -11,7 +11,7 @@ import msgspec
 
 from kpreempt.analysis.verification import differences, leaving_of
 from kpreempt.cli.process import run
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
 from tests.live.observation import Observed
 from tests.live.plane import VERSION, ControlPlane, Object
@@ -28,8 +28,8 @@ def predict(plane: ControlPlane, pod: Object, folder: Path) -> dict[str, Any]:
     assert code == 0
     manifest.write_text(json.dumps(pod), encoding="utf-8")
     code = run(["explain", "-f", str(manifest), "--snapshot", str(snapshot), "-o", f"json={answer}"])
-    assert code == 0
     verdict: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    assert code == (verdict["outcome"] == Outcome.REJECTED)
     assert verdict["algorithm"] == f"kube-{VERSION}"
     return verdict
 

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from kpreempt.verdict import Outcome
 from tests.live import cluster
 from tests.live.drawing import drawn
 from tests.live.observation import observe
@@ -48,6 +49,7 @@ def test_the_scheduler_does_as_predicted(
                     observed = observe(plane, pod, expected_victims(verdict))
                 except RefusedError:
                     continue
+                assert verdict["outcome"] != Outcome.REJECTED, verdict["reason"]
                 assert disagreements(verdict, observed) == []
                 has_compared = True
                 compared[observed.end] += 1
