@@ -276,7 +276,8 @@ def test_a_class_that_is_not_in_the_dump_is_unknown_and_not_missing(on: Any) -> 
     assert 'PriorityClass "high" not found' not in run.stderr
     assert "PriorityClasses are not in the snapshot" in run.stderr
     assumed = on("explain", lacking, "--assume-none", "pc", change=[POD]).stdout
-    assert assumed.startswith("the API server rejects shop/urgent: no PriorityClass with name high was found")
+    reason = "the API server rejects shop/urgent: change.json:1: no PriorityClass with name high was found"
+    assert " ".join(assumed.split()).startswith(reason)
 
 
 def test_a_workload_whose_pods_alone_are_there(on: Any) -> None:
