@@ -29,51 +29,38 @@ _PERCENT = r"[0-9]+%"
 _TOO_LONG = "must be no more than {} characters"
 
 
-def _matches(pattern: str, value: str) -> bool:
-    return re.fullmatch(pattern, value) is not None
-
-
-def _form(words: str, pattern: str) -> str:
-    return f"{words} (regex used for validation is '{pattern}')"
+def _check_form(value: str, words: str, pattern: str, longest: int | None = None) -> str:
+    """Check the length and the form of a value; ``words`` say what the form is."""
+    if longest is not None and len(value) > longest:
+        return _TOO_LONG.format(longest)
+    return "" if re.fullmatch(pattern, value) else f"{words} (regex used for validation is '{pattern}')"
 
 
 def dns_label(value: str) -> str:
     """Check an RFC 1123 label, such as the name of a container or a namespace."""
-    if len(value) > MAX_LABEL:
-        return _TOO_LONG.format(MAX_LABEL)
-    if not _matches(_LABEL, value):
-        words = (
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-            "end with an alphanumeric character"
-        )
-        return _form(words, _LABEL)
-    return ""
+    words = (
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+        "with an alphanumeric character"
+    )
+    return _check_form(value, words, _LABEL, MAX_LABEL)
 
 
 def dns_subdomain(value: str) -> str:
     """Check an RFC 1123 subdomain, such as the names of most objects."""
-    if len(value) > MAX_SUBDOMAIN:
-        return _TOO_LONG.format(MAX_SUBDOMAIN)
-    if not _matches(_SUBDOMAIN, value):
-        words = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-            "start and end with an alphanumeric character"
-        )
-        return _form(words, _SUBDOMAIN)
-    return ""
+    words = (
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+        "and end with an alphanumeric character"
+    )
+    return _check_form(value, words, _SUBDOMAIN, MAX_SUBDOMAIN)
 
 
 def dns_1035_label(value: str) -> str:
     """Check an RFC 1035 label, such as the name of a Service."""
-    if len(value) > MAX_LABEL:
-        return _TOO_LONG.format(MAX_LABEL)
-    if not _matches(_DNS_1035, value):
-        words = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-            "character, and end with an alphanumeric character"
-        )
-        return _form(words, _DNS_1035)
-    return ""
+    words = (
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+        "character, and end with an alphanumeric character"
+    )
+    return _check_form(value, words, _DNS_1035, MAX_LABEL)
 
 
 def qualified_name(value: str) -> str:
@@ -86,28 +73,21 @@ def qualified_name(value: str) -> str:
             return f"prefix part {problem}"
     if not name:
         return "name part must be non-empty"
-    if len(name) > MAX_LABEL:
-        return f"name part {_TOO_LONG.format(MAX_LABEL)}"
-    if not _matches(_QUALIFIED, name):
-        words = (
-            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            "alphanumeric character"
-        )
-        return _form(words, _QUALIFIED)
-    return ""
+    words = (
+        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+        "character"
+    )
+    problem = _check_form(name, words, _QUALIFIED, MAX_LABEL)
+    return f"name part {problem}" if problem else ""
 
 
 def label_value(value: str) -> str:
     """Check the value of a label."""
-    if len(value) > MAX_LABEL_VALUE:
-        return _TOO_LONG.format(MAX_LABEL_VALUE)
-    if not _matches(_LABEL_VALUE, value):
-        words = (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-            "start and end with an alphanumeric character"
-        )
-        return _form(words, _LABEL_VALUE)
-    return ""
+    words = (
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+        "and end with an alphanumeric character"
+    )
+    return _check_form(value, words, _LABEL_VALUE, MAX_LABEL_VALUE)
 
 
 def port_number(value: int) -> str:
@@ -135,22 +115,17 @@ def environment_name(value: str, *, is_relaxed: bool) -> str:
     if is_relaxed:
         is_valid = bool(_RELAXED_ENVIRONMENT_NAME.fullmatch(value))
         return "" if is_valid else "a valid environment variable name must consist only of printable ASCII except '='"
-    if not _matches(_ENVIRONMENT_NAME, value):
-        words = (
-            "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and "
-            "must not start with a digit"
-        )
-        return _form(words, _ENVIRONMENT_NAME)
-    return _no_parent_path(value)
+    words = (
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
+        "not start with a digit"
+    )
+    return _check_form(value, words, _ENVIRONMENT_NAME) or _no_parent_path(value)
 
 
 def config_key(value: str) -> str:
     """Check a key of a ConfigMap or a Secret."""
-    if len(value) > MAX_SUBDOMAIN:
-        return _TOO_LONG.format(MAX_SUBDOMAIN)
-    if not _matches(_CONFIG_KEY, value):
-        return _form("a valid config key must consist of alphanumeric characters, '-', '_' or '.'", _CONFIG_KEY)
-    return _no_parent_path(value)
+    words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+    return _check_form(value, words, _CONFIG_KEY, MAX_SUBDOMAIN) or _no_parent_path(value)
 
 
 def _no_parent_path(value: str) -> str:
@@ -163,9 +138,7 @@ def _no_parent_path(value: str) -> str:
 
 def percent(value: str) -> str:
     """Check a percentage such as ``25%``."""
-    if _matches(_PERCENT, value):
-        return ""
-    return _form("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT)
+    return _check_form(value, "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT)
 
 
 def amount(value: object) -> Quantity:
