@@ -34,7 +34,7 @@ from kpreempt.model.devices import (
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
-from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION, PersistentVolumeClaim
 from kpreempt.model.workloads import Namespace
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -42,7 +42,6 @@ _DEFAULT_CLASS_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-_BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 _Record = TypeVar("_Record")
@@ -243,7 +242,7 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
 def admit_claim(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> PersistentVolumeClaim:
     """Return the claim as the API server stores it, pending."""
     class_name = claim.spec.storage_class_name
-    if class_name is None and _BETA_CLASS_ANNOTATION not in claim.metadata.annotations:
+    if class_name is None and BETA_STORAGE_CLASS_ANNOTATION not in claim.metadata.annotations:
         defaults = [
             each.metadata
             for each in cluster.storage_classes

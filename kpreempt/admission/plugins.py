@@ -19,8 +19,8 @@ from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document, Problem, Problems, Server
 from kpreempt.admission.validation.values import amount
 from kpreempt.model.cluster import KindState, state_of
+from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION
 
-_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _REQUESTS = ("spec", "resources", "requests")
 _DEFAULT_POLICY = "PreemptLowerPriority"
 _CLASSES = "PriorityClass"
@@ -98,7 +98,7 @@ def _check_larger_claim(document: Document, old: Document, state: PluginState) -
 
 
 def _class_of(claim: Document) -> str:
-    name = mapping(claim, "metadata", "annotations").get(_BETA_CLASS)
+    name = mapping(claim, "metadata", "annotations").get(BETA_STORAGE_CLASS_ANNOTATION)
     return str(mapping(claim, "spec").get("storageClassName") or "") if name is None else str(name)
 
 

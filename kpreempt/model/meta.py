@@ -16,9 +16,10 @@ _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC
 
 
 # The namespace of an object that has none.
+DEFAULT_NAMESPACE = "default"
+
 # Annotation of the documents that dumps keep completely, with digests.
 SALT = "kpreempt.io/salt"
-DEFAULT_NAMESPACE = "default"
 
 # The annotation in which ``kubectl apply`` keeps the full manifest.
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -29,6 +29,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import amount, dns_label, dns_subdomain
+from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION
 
 # The versions in which gates are on by default.
 _VOLUME_ATTRIBUTES = 34
@@ -42,7 +43,6 @@ _VOLUME_MODES = ("Block", "Filesystem")
 _CLAIM = "PersistentVolumeClaim"
 # The sources that ``dataSource`` accepts by itself; others are dropped.
 _SOURCES = frozenset({(_CLAIM, ""), ("VolumeSnapshot", "snapshot.storage.k8s.io")})
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _CLASS = "storageClassName"
 _ATTRIBUTES = "volumeAttributesClassName"
 
@@ -163,10 +163,10 @@ def _annotations(document: Document) -> Document:
 
 
 def _class_annotation(document: Document, old: Document, spec: Document, before: Document) -> Problems:
-    value, previous = (_annotations(each).get(_CLASS_ANNOTATION) for each in (document, old))
+    value, previous = (_annotations(each).get(BETA_STORAGE_CLASS_ANNOTATION) for each in (document, old))
     is_moved = previous is not None and before.get(_CLASS) is None and spec.get(_CLASS) == previous
     if not (is_moved and value in (None, previous)):
-        yield from check_immutable(value, previous, ("metadata", "annotations", _CLASS_ANNOTATION))
+        yield from check_immutable(value, previous, ("metadata", "annotations", BETA_STORAGE_CLASS_ANNOTATION))
 
 
 def _unchanged(
@@ -174,7 +174,8 @@ def _unchanged(
 ) -> Problems:
     """Yield a problem unless only what may change does: the size, classes by their rules, and a first volume."""
     mutable = [] if before.get("volumeName") else ["volumeName"]
-    if _CLASS not in before and old_annotations.get(_CLASS_ANNOTATION, spec.get(_CLASS)) == spec.get(_CLASS):
+    class_before = old_annotations.get(BETA_STORAGE_CLASS_ANNOTATION, spec.get(_CLASS))
+    if _CLASS not in before and class_before == spec.get(_CLASS):
         mutable.append(_CLASS)
     if is_bound and (server.minor >= _VOLUME_ATTRIBUTES or _ATTRIBUTES in spec):
         mutable.append(_ATTRIBUTES)

@@ -30,7 +30,6 @@ NameCheck = Callable[[str], str]
 _MAX_ANNOTATIONS = 256 * 1024
 # Ends a generated name when its form is checked.
 _GENERATED = "a"
-_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _EXCLUSIVE = frozenset({"orphan", "foregroundDeletion"})
 _STANDARD_FINALIZERS = _EXCLUSIVE | {"kubernetes"}
 

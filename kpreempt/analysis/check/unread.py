@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from kpreempt.analysis.check.rollout.kinds import MUTATING, VALIDATING
 from kpreempt.analysis.naming import some_of
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -11,8 +12,6 @@ from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.unread import absent, unreadable_of
 
 _AUTOSCALER = "HorizontalPodAutoscaler"
-_MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
-_VALIDATING = ("ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _QUOTAS = "ResourceQuota"
 _DAMAGE_WHEN_PRUNED = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "Service")
 _SCALED = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
@@ -62,13 +61,13 @@ def unread_except_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) ->
     """
     if not kinds:
         return []
-    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *_only_reported(cluster, _MUTATING)]
+    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *_only_reported(cluster, MUTATING)]
 
 
 def unread_policies(cluster: ClusterSnapshot, changes: Iterable[Change]) -> list[Assumption]:
     """Kinds that could not be read and that may reject objects of a change; they are only reported."""
     not_sent = (ChangeKind.UNCHANGED, ChangeKind.DELETED, ChangeKind.DRAINED)
-    return _only_reported(cluster, _VALIDATING) if any(each.kind not in not_sent for each in changes) else []
+    return _only_reported(cluster, VALIDATING) if any(each.kind not in not_sent for each in changes) else []
 
 
 def _only_reported(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kpreempt.admission.admit import NOT_READY, UNREACHABLE
 from kpreempt.analysis.simulation.cluster import is_serving
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -32,7 +33,7 @@ from kpreempt.schedulers.kube.framework.resources import is_extended_resource, p
 _CRITICAL_PRIORITY = 2_000_000_000
 _PODS = "pods"
 _ONE_POD = 10**9
-_NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_NOT_READY = (NOT_READY, UNREACHABLE)
 _NO_EXECUTE = frozenset({"NoExecute"})
 # The status reason of a pod that is rejected for lack of a resource.
 _REASONS = {

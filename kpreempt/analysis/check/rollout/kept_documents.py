@@ -34,7 +34,7 @@ from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
 from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.model.meta import SALT, ObjectMeta, controller_of
 from kpreempt.model.pod import PodAnnotations, PodSpec
-from kpreempt.model.storage import PersistentVolumeClaim
+from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION, PersistentVolumeClaim
 
 _ACCOUNT = "ServiceAccount"
 _DIGEST = "sha256:"
@@ -59,7 +59,7 @@ _OF_CONTROLLERS = "deployment.kubernetes.io/"
 _OF_STATUS = ("currentRevision", "updateRevision", "completedIndexes", "startTime")
 # Annotations of pods that are read, and the one with the class of a claim.
 _READ_ANNOTATIONS = frozenset(
-    ("volume.beta.kubernetes.io/storage-class", *(each.encode_name for each in msgspec.structs.fields(PodAnnotations)))
+    (BETA_STORAGE_CLASS_ANNOTATION, *(each.encode_name for each in msgspec.structs.fields(PodAnnotations)))
 )
 _METADATA = frozenset(each.encode_name for each in msgspec.structs.fields(ObjectMeta))
 
