@@ -18,6 +18,8 @@ _SYNTAX = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 _DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+# Smaller amounts never have a binary suffix.
+_LEAST_BINARY = 1024
 # The number of digits up to which upstream keeps a decimal number as an int64 with a scale.
 _MAX_INT64_FACTORS = 18
 # Longer texts are rejected: an exact conversion of a million digits would take unbounded time.
@@ -84,6 +86,25 @@ def quantity_text(nano: int) -> str:
         if whole and not whole % 2**exponent:
             return f"{whole >> exponent}{suffix}"
     return str(whole)
+
+
+def canonical_text(text: str) -> str:
+    """Return a quantity as the API server writes it: ``1`` for ``1000m``; one with an exponent stays as it is."""
+    try:
+        nano = quantity(text).nano
+    except ValueError:
+        return text
+    if "e" in text.lower().replace("ei", "") and not text.endswith("E"):
+        return text
+    if not nano:
+        return "0"
+    whole, rest = divmod(nano, NANO_PER_UNIT)
+    if text.endswith("i") and not rest and abs(whole) >= _LEAST_BINARY:
+        binary = reversed(_BINARY_SUFFIXES.items())
+        return next((f"{whole >> bits}{suffix}" for suffix, bits in binary if not whole % 2**bits), str(whole))
+    decimal = reversed(_DECIMAL_SUFFIXES.items())
+    suffix, power = next((suffix, power) for suffix, power in decimal if not nano % 10 ** (power + 9))
+    return f"{nano // 10 ** (power + 9)}{suffix}"
 
 
 def ceil_units(nano: int) -> int:

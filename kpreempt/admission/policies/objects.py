@@ -13,13 +13,15 @@ from copy import deepcopy
 from functools import partial
 from typing import Any, Final
 
+from kpreempt.admission.admit import NOT_READY, UNREACHABLE
+from kpreempt.admission.plugin_state import DEFAULT_ACCOUNT
 from kpreempt.admission.policies.requests import UNKNOWN, group_of
 from kpreempt.admission.schema import ApiTypes, api_types, fields_of, required_of, type_of_kind
 from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
 from kpreempt.cel.values import Document as DocumentValue
 from kpreempt.cel.values import Failure, LazyMap, List, Value, from_json
-from kpreempt.model.quantity import NANO_PER_UNIT, quantity
+from kpreempt.model.quantity import canonical_text
 from kpreempt.model.workloads import LimitRange
 
 
@@ -146,47 +148,12 @@ def _typed(value: Any, type_name: str, api: ApiTypes) -> Value:
     return _struct(value, type_name, api) if isinstance(value, dict) and type_name in api.types else _any(value)
 
 
-_DECIMAL: Final = (
-    ("E", 18),
-    ("P", 15),
-    ("T", 12),
-    ("G", 9),
-    ("M", 6),
-    ("k", 3),
-    ("", 0),
-    ("m", -3),
-    ("u", -6),
-    ("n", -9),
-)
-_BINARY: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
-_LEAST_BINARY: Final = 1024
-
-
-def canonical_text(text: str) -> str:
-    """Return a quantity as the API server writes it: ``1`` for ``1000m``; one with an exponent stays as it is."""
-    try:
-        nano = quantity(text).nano
-    except ValueError:
-        return text
-    if "e" in text.lower().replace("ei", "") and not text.endswith("E"):
-        return text
-    if not nano:
-        return "0"
-    whole, rest = divmod(nano, NANO_PER_UNIT)
-    if text.endswith("i") and not rest and abs(whole) >= _LEAST_BINARY:
-        return next((f"{whole >> bits}{suffix}" for suffix, bits in _BINARY if not whole % 2**bits), str(whole))
-    suffix, power = next((suffix, power) for suffix, power in _DECIMAL if not nano % 10 ** (power + 9))
-    return f"{nano // 10 ** (power + 9)}{suffix}"
-
-
 # What controllers compute for the pods they create.
 _COMPUTED_LABELS: Final = (
     *("pod-template-hash", "controller-revision-hash", "pod-template-generation"),
     *("controller-uid", "batch.kubernetes.io/controller-uid"),
 )
-_DEFAULT_ACCOUNT: Final = "default"
 _TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
-_NOT_READY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def admitted_pod(
@@ -199,7 +166,7 @@ def admitted_pod(
     """
     result: dict[str, Any] = deepcopy(dict(pod))
     spec = result.setdefault("spec", {})
-    account = spec.get("serviceAccountName") or _DEFAULT_ACCOUNT
+    account = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
     spec.update(serviceAccountName=account, serviceAccount=account)
     containers = [each for key in ("initContainers", "containers") for each in spec.get(key) or []]
     for each in containers:
@@ -211,7 +178,7 @@ def admitted_pod(
         *(spec.get("tolerations") or []),
         *(
             {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-            for key in _NOT_READY
+            for key in (NOT_READY, UNREACHABLE)
             if not {key, None, ""} & tolerated
         ),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.admission.defaults import with_defaults
-from kpreempt.admission.policies.objects import admitted_pod, canonical_text
+from kpreempt.admission.policies.objects import admitted_pod
 from kpreempt.admission.policies.policies import Outcome, review
 from kpreempt.admission.policies.requests import Request
 from kpreempt.admission.policies.state import PolicyState
@@ -368,25 +368,6 @@ def test_the_object_is_as_the_api_server_encodes_it() -> None:
         of = pod(hostNetwork=False, automountServiceAccountToken=False, overhead={"cpu": 1.5})
         of["metadata"]["labels"] = {}
         assert denied(policy(expression, rules=[PODS]), binding(), of=of, resource="pods") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
-        *(("1000m", "1"), ("0.5", "500m"), ("1024Mi", "1Gi"), ("1000Mi", "1000Mi"), ("100000", "100k")),
-        *(
-            ("1500M", "1500M"),
-            ("1E", "1E"),
-            ("1e3", "1e3"),
-            ("0", "0"),
-            ("512", "512"),
-            ("2000000n", "2m"),
-            ("1Ei", "1Ei"),
-        ),
-    ],
-)
-def test_quantities_are_canonical(text: str, canonical: str) -> None:
-    assert canonical_text(text) == canonical
 
 
 def test_a_new_pod_is_as_the_default_plugins_change_it() -> None:
