@@ -27,7 +27,7 @@ from kpreempt.library.reading import assuming_none
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.check.summary import summary
-from kpreempt.schedulers.kube.versions import minor_version_of, number_of_server
+from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.manifest import line_of_field
 from kpreempt.verdict import Assumption
@@ -50,7 +50,6 @@ def check(context: Context, request: Check) -> Answered:
     cluster = loaded.cluster
     require(cluster, "Node")
     decode = object_decoder(context.configured.scheduler.extra_fields)
-    number = number_of_server(cluster.version)
     options = ApplyOptions(
         namespace=namespace,
         prunes=request.prune,
@@ -58,7 +57,7 @@ def check(context: Context, request: Check) -> Answered:
         job_seconds=gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration),
         creates_namespaces=request.create_namespace,
         applied_by=applier_for(request, gate),
-        minor=number[1] if number and number[0] == 1 else None,
+        minor=minor_of_server(cluster.version),
         assumed_minor=minor_version_of(context.configured.scheduler.algorithm),
         line_of=line_of_field,
         decisions=request.decisions or ServerDecisions(),

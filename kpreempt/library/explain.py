@@ -18,7 +18,7 @@ from kpreempt.errors import UsageError
 from kpreempt.library.requests import Decide, Explain
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.document import document_of
-from kpreempt.schedulers.kube.versions import minor_version_of, number_of_server
+from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.snapshot.manifest import line_of_field
@@ -128,8 +128,7 @@ def _sorted_out(
 
     The assumptions are about policies that may reject the accepted ones.
     """
-    number = number_of_server(context.loaded.cluster.version)
-    minor = number[1] if number and number[0] == 1 else None
+    minor = minor_of_server(context.loaded.cluster.version)
     assumed = minor_version_of(context.configured.scheduler.algorithm)
     denied, unevaluated = _denials(context, request.templates, minor)
     reasons = [

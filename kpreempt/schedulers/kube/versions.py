@@ -264,6 +264,12 @@ def number_of_server(server: str) -> tuple[int, ...] | None:
     return tuple(int(each) for each in found.groups()[:3] if each is not None)
 
 
+def minor_of_server(server: str) -> int | None:
+    """Return the minor version of a server (``v1.33.5``: 33); ``None`` unless it is a version 1 of Kubernetes."""
+    number = number_of_server(server)
+    return number[1] if number and number[0] == 1 else None
+
+
 def version_of(algorithm: str) -> str | None:
     """Return the version in an algorithm's name (``1.34`` or ``1.34.1``); ``None`` for another scheduler."""
     found = _ALGORITHM.fullmatch(algorithm)

@@ -56,21 +56,24 @@ class _Status(msgspec.Struct, frozen=True):
 
 def field_of(body: bytes) -> str:
     """Return the field of the first cause in a ``Status``, such as ``spec.replicas``; empty if there is none."""
-    try:
-        details = msgspec.json.decode(body, type=_Status).details
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
+    status = _status_of(body)
+    details = None if status is None else status.details
     return details.causes[0].field if details is not None and details.causes else ""
 
 
 def words_of(body: bytes) -> str:
     """Return the message of a ``Status``, or the text itself if it is short and plain, in one line."""
+    status = _status_of(body)
+    text = body[: 2 * _LONGEST_MESSAGE].decode(errors="replace") if status is None else status.message
+    is_page = status is None and "<" in text
+    return "" if is_page else " ".join(text.split())
+
+
+def _status_of(body: bytes) -> _Status | None:
     try:
-        text = msgspec.json.decode(body, type=_Status).message
+        return msgspec.json.decode(body, type=_Status)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body[: 2 * _LONGEST_MESSAGE].decode(errors="replace")
-        text = "" if "<" in text else text
-    return " ".join(text.split())
+        return None
 
 
 def rejection(

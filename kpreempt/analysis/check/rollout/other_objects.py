@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.admission import admit_claim, apply_object_defaults
+from kpreempt.admission.policies.matching import selector_of
 from kpreempt.analysis.check.rollout.apply import below, last_applied
 from kpreempt.analysis.check.rollout.autoscalers import is_autoscaler
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, laid_over, record_document
@@ -254,7 +255,7 @@ def pod_webhook(document: Document, name: str) -> PodWebhook | None:
     found = [each for each in constraints if _covers_pods(each.get(field))]
     if not found and all(each.get(field) for each in constraints):
         return None
-    return PodWebhook(name, [_selector(each.get("namespaceSelector")) for each in found])
+    return PodWebhook(name, [selector_of(each.get("namespaceSelector")) for each in found])
 
 
 def _covers_pods(rules: Any) -> bool:
@@ -275,15 +276,6 @@ def _texts(value: Any) -> Iterator[str]:
     """A value that is not a list of strings may match anything."""
     for each in value if isinstance(value, list) else ["*"]:
         yield each if isinstance(each, str) else "*"
-
-
-def _selector(value: Any) -> LabelSelector | None:
-    """The selector, or ``None`` if it is invalid; a missing one selects everything."""
-    try:
-        found = msgspec.convert(value or {}, LabelSelector)
-    except msgspec.ValidationError:
-        return None
-    return found if found.is_valid() else None
 
 
 _FIELDS_SHOWN = 5

@@ -144,24 +144,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     - ``changes`` are all objects in the order of the input, including unchanged ones, followed by the deletions.
     - ``workloads`` are the changed ones that have pods. ``pods`` are plain pods, not admitted yet; ``deleted_pods`` are
-      the
-      ``namespace/name`` of plain pods that are deleted, some of which are recreated by ``pods``.
+      the ``namespace/name`` of plain pods that are deleted, some of which are recreated by ``pods``.
     - ``deleted_nodes`` are deleted together with their pods.
     - ``cluster`` is the cluster with all other objects of the change applied. ``notes`` list ignored input.
     - ``order`` has the stages in which objects are applied. Objects without a namespace are not simulated.
     - ``job_seconds`` is the run time of Jobs' pods unless known otherwise; ``None`` is a guess, 0 means that they never
       end.
     - ``resets`` are replicas set by an autoscaler that the apply resets. ``autoscalers`` are new or changed ones with
-      their
-      workloads, unless their maximum replicas are simulated.
+      their workloads, unless their maximum replicas are simulated.
     - ``accounts`` are the ServiceAccounts after the change, if all of them are known.
     - ``rejections`` maps objects that the API server rejects, and that are not simulated, to the reason.
       ``rejected_pods`` does so for workloads whose pods admission policies reject. ``webhooks`` may change pods.
     - ``only_in_base`` are objects that the base has, the manifests lack, and nothing prunes.
     - ``adoptions`` concern pods and ReplicaSets without a controller. ``node_names`` maps objects of the change to a
-      node
-      that their pods newly name. ``duplicates`` describes the superseded documents of objects that occur more than
-    once.
+      node that their pods newly name. ``duplicates`` describes the superseded documents of objects that occur more than
+      once.
     """
 
     changes: list[Change]
