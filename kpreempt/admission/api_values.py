@@ -15,7 +15,7 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from kpreempt.admission.paths import shortened
+from kpreempt.model.documents import shortened
 from kpreempt.model.quantity import quantity
 
 

@@ -19,16 +19,15 @@ from kpreempt.admission.json_schema import (
     check_value,
     inner_values,
     is_equal,
-    part,
     schema_of_field,
     with_integers,
 )
-from kpreempt.admission.paths import Path
 from kpreempt.admission.schema import api_types, decoded_value
 from kpreempt.admission.unknown_names import unknown
 from kpreempt.admission.validation.metadata import check_metadata, check_metadata_update
 from kpreempt.admission.validation.problems import Document, Problem, Problems, invalid, required
 from kpreempt.admission.validation.values import MAX_INT32
+from kpreempt.model.documents import Path, group_of, mapping_in
 
 _META_FIELDS = ("apiVersion", "kind", "metadata")
 _OBJECT_META = "meta.v1.ObjectMeta"
@@ -38,7 +37,7 @@ _RATCHETING_FROM = 30
 
 def is_custom(document: Document) -> bool:
     """Return whether an object's group is not built in, so that its schema is in a CustomResourceDefinition, if any."""
-    group = _group(document)
+    group = group_of(document)
     return bool(group) and group not in _built_in_groups()
 
 
@@ -49,10 +48,10 @@ def _built_in_groups() -> frozenset[str]:
 
 def definition_of(document: Document, definitions: Iterable[Document]) -> Document | None:
     """Return the CustomResourceDefinition of an object's group and kind."""
-    wanted = (_group(document), document.get("kind"))
+    wanted = (group_of(document), document.get("kind"))
     for each in definitions:
-        spec = part(each, "spec")
-        if (spec.get("group"), part(spec, "names").get("kind")) == wanted:
+        spec = mapping_in(each, "spec")
+        if (spec.get("group"), mapping_in(spec, "names").get("kind")) == wanted:
             return each
     return None
 
@@ -68,7 +67,7 @@ def problems_of_custom(
 
     ``definition`` is its CustomResourceDefinition. ``skipped`` gets CEL rules that are not evaluated.
     """
-    spec = part(definition, "spec")
+    spec = mapping_in(definition, "spec")
     version = str(document.get("apiVersion")).rpartition("/")[2]
     served = [each for each in spec.get("versions") or () if each.get("name") == version and each.get("served")]
     if not served:
@@ -91,7 +90,7 @@ def _problems(
 ) -> Problems:
     """Yield the problems of the first step that finds any; later steps need values without them."""
     metadata, found = decoded_value(document.get("metadata") or {}, _OBJECT_META, ("metadata",), minor)
-    schema = part(part(version, "schema"), "openAPIV3Schema")
+    schema = mapping_in(version, "schema", "openAPIV3Schema")
     if schema and not spec.get("preserveUnknownFields"):
         found += _unknown(document, {**schema, "x-kubernetes-embedded-resource": True}, ())
     found += _embedded_metadata(document, schema, ())
@@ -113,7 +112,7 @@ def _problems(
 
 def _keep_status(value: dict[str, Any], old: Document | None, version: Mapping[str, Any]) -> None:
     """If there is a subresource for the status, only it can change the status."""
-    if "status" in part(version, "subresources"):
+    if "status" in mapping_in(version, "subresources"):
         value.pop("status", None)
         if old is not None and "status" in old:
             value["status"] = old["status"]
@@ -125,10 +124,6 @@ def _tolerant(problems: Problems, value: Document, old: Document | None, minor: 
     for problem in problems:
         if not (is_tolerant and _is_unchanged(value, old, problem.path)):
             yield problem
-
-
-def _group(document: Document) -> str:
-    return str(document.get("apiVersion")).rpartition("/")[0]
 
 
 def _unknown(value: Any, schema: Schema | None, path: Path) -> Problems:
@@ -150,13 +145,13 @@ def _unknown(value: Any, schema: Schema | None, path: Path) -> Problems:
             if inner is not None or (schema and schema.get("additionalProperties") is True):
                 yield from _unknown(each, inner, (*path, key))
             elif not is_open:
-                yield unknown("field", (*path, key), part(schema, "properties"))
+                yield unknown("field", (*path, key), mapping_in(schema, "properties"))
 
 
 def _defaulted(value: Any, schema: Schema) -> Any:
     """Return a copy with the schema's defaults, without ``null`` where the schema does not permit it."""
     if isinstance(value, list):
-        items = part(schema, "items")
+        items = mapping_in(schema, "items")
         filled = [deepcopy(items.get("default")) if _is_unset(each, items) else each for each in value]
         return [_defaulted(each, items) for each in filled]
     if not isinstance(value, dict):
@@ -166,7 +161,7 @@ def _defaulted(value: Any, schema: Schema) -> Any:
         inner = schema_of_field(schema, key) or {}
         if not (_is_unset(each, inner) and inner.get("default") is None):
             result[key] = deepcopy(inner["default"]) if _is_unset(each, inner) else each
-    for key, inner in part(schema, "properties").items():
+    for key, inner in mapping_in(schema, "properties").items():
         if key not in result and inner.get("default") is not None:
             result[key] = deepcopy(inner["default"])
     return {key: _defaulted(each, schema_of_field(schema, key) or {}) for key, each in result.items()}
@@ -218,7 +213,7 @@ def _embedded(value: Any, schema: Schema, path: Path) -> Problems:
 
 def _replicas(value: Any, version: Mapping[str, Any]) -> Problems:
     """Validate the number of replicas that the subresource for scaling has."""
-    text = str(part(part(version, "subresources"), "scale").get("specReplicasPath", ""))
+    text = str(mapping_in(version, "subresources", "scale").get("specReplicasPath", ""))
     path = tuple(filter(None, text.split(".")))
     for key in path:
         value = part_of(value, key)

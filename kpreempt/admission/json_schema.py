@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.problems import (
     Problem,
     Problems,
@@ -23,6 +22,7 @@ from kpreempt.admission.validation.problems import (
     too_many,
     unsupported,
 )
+from kpreempt.model.documents import Path, mapping_in
 
 Schema = Mapping[str, Any]
 
@@ -39,17 +39,11 @@ _TYPES: Mapping[type, str] = {
 
 def schema_of_field(schema: Schema | None, field: str) -> Schema | None:
     """Return the schema of an object's field, or of a map's value; ``None`` if there is none."""
-    properties = part(schema, "properties")
+    properties = mapping_in(schema, "properties")
     if field in properties:
-        return part(properties, field)
+        return mapping_in(properties, field)
     additional = schema.get("additionalProperties") if schema else None
     return additional if isinstance(additional, dict) else None
-
-
-def part(schema: Schema | None, key: str) -> Schema:
-    """Return the mapping at a key of a schema, or an empty one."""
-    found = schema.get(key) if schema else None
-    return found if isinstance(found, dict) else {}
 
 
 def inner_values(value: Any, schema: Schema) -> Iterator[tuple[str | int, Any, Schema]]:

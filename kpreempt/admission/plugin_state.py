@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from kpreempt.admission.priority import known_classes
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import group_of, mapping_in
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.policy import PriorityClass
 from kpreempt.model.workloads import ResourceQuota, ResourceQuotaSpec
@@ -55,11 +55,11 @@ class PluginState:
 
     def accept(self, document: Document) -> None:
         """Add an object as it is after a request; ``is_read_by_plugins`` must be true of it."""
-        metadata, kind = mapping(document, "metadata"), document.get("kind")
+        metadata, kind = mapping_in(document, "metadata"), document.get("kind")
         name = str(metadata.get("name"))
         if kind == "Namespace":
             is_terminating = self.namespaces.get(name, NamespaceFacts()).is_terminating
-            facts = (mapping(metadata, "labels"), mapping(metadata, "annotations"))
+            facts = (mapping_in(metadata, "labels"), mapping_in(metadata, "annotations"))
             self.namespaces[name] = NamespaceFacts(*facts, is_terminating)
         elif kind == "PriorityClass":
             self.classes[name] = PriorityClass(
@@ -83,17 +83,17 @@ class PluginState:
 
 def is_read_by_plugins(document: Document) -> bool:
     """Return whether plugins read objects of this kind to decide on others."""
-    return (str(document.get("apiVersion")).rpartition("/")[0], document.get("kind")) in _KINDS
+    return (group_of(document), document.get("kind")) in _KINDS
 
 
 def _key(document: Document) -> tuple[str, str]:
-    metadata = mapping(document, "metadata")
+    metadata = mapping_in(document, "metadata")
     return str(metadata.get("namespace") or "default"), str(metadata.get("name"))
 
 
 def _quota(document: Document) -> ResourceQuota:
     """A quota of a change, without its amounts."""
-    spec = {key: each for key, each in mapping(document, "spec").items() if key in ("scopes", "scopeSelector")}
+    spec = {key: each for key, each in mapping_in(document, "spec").items() if key in ("scopes", "scopeSelector")}
     namespace, name = _key(document)
     metadata = ObjectMeta(name=name, namespace=namespace)
     return ResourceQuota(metadata=metadata, spec=msgspec.convert(spec, ResourceQuotaSpec))

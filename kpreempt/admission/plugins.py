@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from kpreempt.admission.limit_ranges import storage_out_of_bounds
 from kpreempt.admission.plugin_state import PluginState
 from kpreempt.admission.pod_plugins import insecurity, rejection_of_pod, terminating
-from kpreempt.admission.pod_security import check_labels, items
+from kpreempt.admission.pod_security import check_labels
 from kpreempt.admission.priority import global_default
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document, Problem, Problems, Server
 from kpreempt.admission.validation.values import amount
 from kpreempt.model.cluster import KindState, state_of
+from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION
 
 _REQUESTS = ("spec", "resources", "requests")
@@ -33,11 +33,11 @@ def plugin_problems(document: Document, old: Document | None, state: PluginState
 
     ``document`` is the complete object after the update.
     """
-    namespace = mapping(document, "metadata").get("namespace")
+    namespace = mapping_in(document, "metadata").get("namespace")
     if old is None and namespace and (reason := terminating(namespace, state)):
         yield Problem(("metadata", "namespace"), reason)
         return
-    group = str(document.get("apiVersion")).rpartition("/")[0]
+    group = group_of(document)
     check = _CHECKS.get((group, str(document.get("kind"))))
     if check is not None:
         yield from check(document, old, state, server)
@@ -51,7 +51,7 @@ def _check_namespace(document: Document, old: Document | None, *_: object) -> Pr
 
 
 def _labels(document: Document) -> Mapping[str, str]:
-    return mapping(document, "metadata", "labels")
+    return mapping_in(document, "metadata", "labels")
 
 
 def _check_priority_class(document: Document, old: Document | None, state: PluginState, _: Server) -> Problems:
@@ -60,7 +60,7 @@ def _check_priority_class(document: Document, old: Document | None, state: Plugi
     if default is None or not document.get("globalDefault"):
         return
     name = default.metadata.name
-    if old is None or name != mapping(document, "metadata").get("name"):
+    if old is None or name != mapping_in(document, "metadata").get("name"):
         reason = f"PriorityClass {name} is already marked as default. Only one default can exist"
         yield Problem(("globalDefault",), reason)
 
@@ -69,8 +69,8 @@ def _check_claim(document: Document, old: Document | None, state: PluginState, _
     """A claim must be within the bounds of LimitRanges, and can only grow if its class allows that."""
     if old is not None and _size(document) == _size(old):
         return
-    namespace = str(mapping(document, "metadata").get("namespace"))
-    requests = {name: amount(each) for name, each in mapping(document, *_REQUESTS).items()}
+    namespace = str(mapping_in(document, "metadata").get("namespace"))
+    requests = {name: amount(each) for name, each in mapping_in(document, *_REQUESTS).items()}
     if reason := storage_out_of_bounds(namespace, requests, state.cluster.limit_ranges):
         yield Problem(_REQUESTS, reason)
     if old is not None and _size(document) > _size(old):
@@ -79,12 +79,12 @@ def _check_claim(document: Document, old: Document | None, state: PluginState, _
 
 def _size(claim: Document) -> int:
     """The requested storage in billionths of a byte."""
-    return amount(mapping(claim, *_REQUESTS).get("storage", 0)).nano
+    return amount(mapping_in(claim, *_REQUESTS).get("storage", 0)).nano
 
 
 def _check_larger_claim(document: Document, old: Document, state: PluginState) -> Problems:
     path = (*_REQUESTS, "storage")
-    if mapping(old, "status").get("phase", "Bound") != "Bound":
+    if mapping_in(old, "status").get("phase", "Bound") != "Bound":
         yield Problem(path, "Only bound persistent volume claims can be expanded")
         return
     name = _class_of(document)
@@ -98,14 +98,14 @@ def _check_larger_claim(document: Document, old: Document, state: PluginState) -
 
 
 def _class_of(claim: Document) -> str:
-    name = mapping(claim, "metadata", "annotations").get(BETA_STORAGE_CLASS_ANNOTATION)
-    return str(mapping(claim, "spec").get("storageClassName") or "") if name is None else str(name)
+    name = mapping_in(claim, "metadata", "annotations").get(BETA_STORAGE_CLASS_ANNOTATION)
+    return str(mapping_in(claim, "spec").get("storageClassName") or "") if name is None else str(name)
 
 
 def _check_pod(document: Document, old: Document | None, state: PluginState, server: Server) -> Problems:
     """Pods must conform to the Pod Security Standards of their namespace when they are created or get new images."""
     if old is None:
-        yield from _check_priority(mapping(document, "spec"), state)
+        yield from _check_priority(mapping_in(document, "spec"), state)
         reason = rejection_of_pod(document, state, server.minor)
     else:
         reason = insecurity(document, state, server.minor).enforce if _images(document) != _images(old) else ""
@@ -115,7 +115,7 @@ def _check_pod(document: Document, old: Document | None, state: PluginState, ser
 
 def _images(pod: Document) -> list[tuple[str, list[str]]]:
     keys = ("containers", "initContainers")
-    return [(key, [str(each.get("image")) for each in items(mapping(pod, "spec"), key)]) for key in keys]
+    return [(key, [str(each.get("image")) for each in mappings_in(mapping_in(pod, "spec"), key)]) for key in keys]
 
 
 def _check_priority(spec: Mapping[str, object], state: PluginState) -> Problems:

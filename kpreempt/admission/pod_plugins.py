@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from kpreempt.admission.plugin_state import DEFAULT_ACCOUNT, NamespaceFacts, PluginState
 from kpreempt.admission.pod_security import Violations, violations_of
 from kpreempt.admission.resource_quotas import uncovered_scopes
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
 from kpreempt.model.cluster import KindState, state_of
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import unread_of
@@ -34,7 +34,7 @@ def terminating(namespace: str, state: PluginState) -> str:
 
 def rejection_of_pod(pod: Document, state: PluginState, minor: int) -> str:
     """Return why plugins reject a new pod on a server of version 1.``minor``, or an empty string."""
-    namespace, spec = _namespace_of(pod), mapping(pod, "spec")
+    namespace, spec = _namespace_of(pod), mapping_in(pod, "spec")
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT)
     return (
         terminating(namespace, state)
@@ -59,7 +59,7 @@ def assumptions_of_pod(pod: Document, subject: str, state: PluginState, minor: i
         if is_unreadable and violations_of(pod, _USUAL, minor).enforce:
             yield from unread_of(state.cluster, [_KIND])
         return
-    selector, own = _selector(facts.annotations.get(_NODE_SELECTOR, "")), mapping(pod, "spec", "nodeSelector")
+    selector, own = _selector(facts.annotations.get(_NODE_SELECTOR, "")), mapping_in(pod, "spec", "nodeSelector")
     conflicts = [f"{key}={value}" for key, value in selector.items() if own.get(key, value) != value]
     if conflicts:
         message = (
@@ -70,7 +70,7 @@ def assumptions_of_pod(pod: Document, subject: str, state: PluginState, minor: i
 
 
 def _namespace_of(pod: Document) -> str:
-    return str(mapping(pod, "metadata").get("namespace") or DEFAULT_NAMESPACE)
+    return str(mapping_in(pod, "metadata").get("namespace") or DEFAULT_NAMESPACE)
 
 
 def _no_account(namespace: str, name: str) -> str:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document, Problems, invalid
+from kpreempt.model.documents import mapping_in, mappings_in
 
 Labels = Mapping[str, str]
 
@@ -151,19 +151,21 @@ class _Pod:
 
     def __init__(self, pod: Document, version: int, server: int) -> None:
         self.version, self.server = version, server
-        self.spec = mapping(pod, "spec")
-        self.context = mapping(self.spec, "securityContext")
-        self.annotations = {key: str(each) for key, each in mapping(pod, "metadata", "annotations").items()}
+        self.spec = mapping_in(pod, "spec")
+        self.context = mapping_in(self.spec, "securityContext")
+        self.annotations = {key: str(each) for key, each in mapping_in(pod, "metadata", "annotations").items()}
         self.containers = [
-            each for key in ("initContainers", "containers", "ephemeralContainers") for each in items(self.spec, key)
+            each
+            for key in ("initContainers", "containers", "ephemeralContainers")
+            for each in mappings_in(self.spec, key)
         ]
-        self.contexts = [(str(each.get("name", "")), mapping(each, "securityContext")) for each in self.containers]
-        self.volumes = list(items(self.spec, "volumes"))
+        self.contexts = [(str(each.get("name", "")), mapping_in(each, "securityContext")) for each in self.containers]
+        self.volumes = list(mappings_in(self.spec, "volumes"))
 
     @property
     def is_windows(self) -> bool:
         """Whether it is exempt from checks that Windows lacks."""
-        return self.version >= 25 and mapping(self.spec, "os").get("name") == "windows"
+        return self.version >= 25 and mapping_in(self.spec, "os").get("name") == "windows"
 
     @property
     def has_user_namespace(self) -> bool:
@@ -181,14 +183,8 @@ class _Pod:
 
     def values(self, *path: str) -> list[Any]:
         """Return the values at a path of the security contexts of the pod and its containers."""
-        found = (mapping(each, *path[:-1]).get(path[-1]) for each in (self.context, *(one for _, one in self.contexts)))
+        found = (_at(each, *path) for each in (self.context, *(context for _, context in self.contexts)))
         return [each for each in found if each is not None]
-
-
-def items(document: Document, key: str) -> Iterator[Document]:
-    """Yield the mappings of a list."""
-    values = document.get(key)
-    yield from (each for each in (values if isinstance(values, list) else ()) if isinstance(each, dict))
 
 
 def _named(noun: str, names: Sequence[str]) -> str:
@@ -204,7 +200,7 @@ def _listed(values: Iterable[Any]) -> list[str]:
 
 
 def _at(context: Document, *path: str) -> Any:
-    return mapping(context, *path[:-1]).get(path[-1])
+    return mapping_in(context, *path[:-1]).get(path[-1])
 
 
 # Baseline.
@@ -263,7 +259,7 @@ def _host_ports(pod: _Pod) -> str:
     names: list[str] = []
     ports: list[int] = []
     for (name, _), container in zip(pod.contexts, pod.containers, strict=True):
-        own = [port["hostPort"] for port in items(container, "ports") if port.get("hostPort")]
+        own = [port["hostPort"] for port in mappings_in(container, "ports") if port.get("hostPort")]
         names += [name] if own else []
         ports += own
     listed = _listed(ports)
@@ -283,7 +279,7 @@ def _probe_hosts(pod: _Pod) -> str:
     for each in pod.containers:
         for path in _HANDLERS:
             for action in ("httpGet", "tcpSocket"):
-                if host := mapping(each, *path, action).get("host"):
+                if host := mapping_in(each, *path, action).get("host"):
                     hosts.setdefault(str(each.get("name", "")), []).append(str(host))
     used = _listed(each for own in hosts.values() for each in own)
     noun = "probe or lifecycle host"
@@ -315,7 +311,7 @@ def _se_linux(pod: _Pod) -> str:
     allowed = {"", *(each for each, since in _SE_LINUX_TYPES.items() if since <= pod.version)}
 
     def is_bad(context: Document) -> bool:
-        options = mapping(context, "seLinuxOptions")
+        options = mapping_in(context, "seLinuxOptions")
         return str(options.get("type") or "") not in allowed or bool(options.get("user") or options.get("role"))
 
     setters = pod.setters(is_bad)
@@ -354,7 +350,7 @@ def _seccomp(pod: _Pod) -> str:
 
 
 def _sysctls(pod: _Pod) -> str:
-    names = [str(each.get("name", "")) for each in items(pod.context, "sysctls")]
+    names = [str(each.get("name", "")) for each in mappings_in(pod.context, "sysctls")]
     bad = [each for each in names if _SYSCTLS.get(each, pod.version + 1) > pod.version]
     return f"forbidden sysctls ({', '.join(bad)})" if bad else ""
 

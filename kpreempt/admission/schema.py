@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission.api_values import SCALARS, MismatchError, empty_value, json_kind, of_json_type
-from kpreempt.admission.paths import Path, path_text
 from kpreempt.admission.unknown_names import DecodingProblem, unknown, unknown_resources
 from kpreempt.admission.validation.problems import Document, Problem
+from kpreempt.model.documents import Path, path_text
 
 # The first minor version that validates the pods of StatefulSets.
 _STATEFUL_SETS_VALIDATED = 34

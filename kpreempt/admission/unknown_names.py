@@ -7,13 +7,13 @@ Problems with fields come from ``schema``, which decodes objects; here are their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from kpreempt.admission.paths import LONGEST_NAME, Path, path_text, shortened
 from kpreempt.admission.validation.problems import Problem
 from kpreempt.errors import nearest
+from kpreempt.model.documents import LONGEST_NAME, Path, mapping_in, path_text, shortened
 from kpreempt.model.labels import is_label_key
 
 _HUGE_PAGES = "hugepages-"
@@ -92,18 +92,11 @@ def _is_resource_of(standard: Collection[str], name: str) -> bool:
     return is_label_key(name) and ("/" in name or is_standard)
 
 
-def _at(value: Any, keys: Iterable[str]) -> Mapping[str, Any]:
-    """Return the map at the path ``keys``, or an empty one."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
 def _unknown_in(
     value: Any, keys: tuple[str, ...], path: Path, known: Collection[str], is_known: Callable[[str], bool]
 ) -> Iterator[Problem]:
     """Yield unknown resources in the map at ``keys`` below a value with the given ``path``."""
-    for name in _at(value, keys):
+    for name in mapping_in(value, *keys):
         if not is_known(name):
             yield unknown("resource", (*path, *keys, name), known)
 
@@ -125,7 +118,7 @@ def _in_claim(claim: Any, path: Path) -> Iterator[Problem]:
     Before 1.36 the API server does not check the claim templates of a StatefulSet.
     """
     keys = ("spec", "resources", "requests")
-    if "volumeClaimTemplates" not in path and "storage" not in _at(claim, keys):
+    if "volumeClaimTemplates" not in path and "storage" not in mapping_in(claim, *keys):
         yield from _unknown_in(claim, keys, path, _STORAGE, _STORAGE.__contains__)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kpreempt.errors import InputError
+from kpreempt.model.documents import mapping_in
 
 Document = dict[str, Any]
 
@@ -26,20 +27,6 @@ def describe(document: Document) -> str:
 def _scalar(value: Any) -> Any:
     """A text or number, or ``None`` for what may be nested too deeply to be shown."""
     return value if isinstance(value, (str, int, float)) else None
-
-
-def mappings_in(parent: Document, key: str) -> Iterator[Document]:
-    """The mappings in a list below ``parent``; anything else is skipped."""
-    value = parent.get(key)
-    yield from (each for each in (value if isinstance(value, list) else []) if isinstance(each, dict))
-
-
-def mapping_in(parent: Document, *path: str) -> Document:
-    """The mapping at a path below ``parent``, or a new empty one."""
-    for key in path:
-        value = parent.get(key)
-        parent = value if isinstance(value, dict) else {}
-    return parent
 
 
 class DocumentReader:

@@ -16,7 +16,8 @@ from copy import deepcopy
 
 import msgspec
 
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.volcano import BATCH_GROUP
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL

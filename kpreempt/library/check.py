@@ -17,7 +17,7 @@ from kpreempt.analysis.check.rollout.kinds import Deletion, only_in, parse_delet
 from kpreempt.analysis.check.rollout.plan import plan_change
 from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, ServerDecisions
 from kpreempt.analysis.check.simulations import SimulationContext
-from kpreempt.analysis.document_reader import describe, mapping_in
+from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
@@ -26,6 +26,7 @@ from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.reading import assuming_none
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.model.documents import mapping_in
 from kpreempt.report.check.summary import summary
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder

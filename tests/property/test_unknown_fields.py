@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.schema import api_types, decoded, fields_of
 from kpreempt.errors import InputError
+from kpreempt.model.documents import Path
 from kpreempt.snapshot.field_lines import line_of_field
 from kpreempt.snapshot.manifest import read_manifest
 

@@ -15,8 +15,8 @@ from kpreempt.admission.custom_resources import is_custom
 from kpreempt.admission.defaults import NAME_LABEL
 from kpreempt.admission.policies.requests import UNKNOWN, Request
 from kpreempt.admission.schema import api_types
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.labels import LabelSelector, matches_requirement
 
 Labels = Mapping[str, Any]
@@ -87,7 +87,9 @@ def _in_namespace(selector: Any, request: Request, labels_of: LabelsOf) -> bool 
     """Cluster-scoped objects are in every namespace; a namespace has its own labels."""
     if not request.namespace:
         return True
-    labels = mapping(request.document, "metadata", "labels") if request.is_namespace else labels_of(request.namespace)
+    labels = (
+        mapping_in(request.document, "metadata", "labels") if request.is_namespace else labels_of(request.namespace)
+    )
     name = {NAME_LABEL: request.namespace}
     return selects(selector_of(selector), {**(labels or {}), **name}, is_complete=labels is not None)
 
@@ -96,7 +98,7 @@ def _has_labels(selector: Any, request: Request) -> bool | None:
     """Either the new or the old object has the labels."""
     parsed = selector_of(selector)
     objects = (each for each in (request.document, request.old) if each is not None)
-    return _or(selects(parsed, mapping(each, "metadata", "labels")) for each in objects)
+    return _or(selects(parsed, mapping_in(each, "metadata", "labels")) for each in objects)
 
 
 def _by_rules(rules: Any, policy: Any, request: Request) -> bool | None:

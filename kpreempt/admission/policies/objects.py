@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from kpreempt.admission.admit import NOT_READY, UNREACHABLE
 from kpreempt.admission.plugin_state import DEFAULT_ACCOUNT
-from kpreempt.admission.policies.requests import UNKNOWN, group_of
+from kpreempt.admission.policies.requests import UNKNOWN
 from kpreempt.admission.schema import ApiTypes, api_types, fields_of, required_of, type_of_kind
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
 from kpreempt.cel.values import Document as DocumentValue
 from kpreempt.cel.values import Failure, LazyMap, List, Value, from_json
+from kpreempt.model.documents import group_of, mapping_in
 from kpreempt.model.quantity import canonical_text
 from kpreempt.model.workloads import LimitRange
 
@@ -89,7 +89,7 @@ def value_of(document: Document | None) -> Value:
 
 
 def _with_unknowns(document: Document) -> dict[str, Any]:
-    metadata, spec = ({**mapping(document, key)} for key in ("metadata", "spec"))
+    metadata, spec = ({**mapping_in(document, key)} for key in ("metadata", "spec"))
     for key in _SET_BY_SERVER:
         metadata.setdefault(key, UNKNOWN)
     for key in _SET_LATER.get((group_of(document), str(document.get("kind"))), ()):
@@ -211,15 +211,15 @@ def _mount_token(spec: dict[str, Any], containers: Iterable[dict[str, Any]]) -> 
 def _add_limits(container: dict[str, Any], limit_ranges: Iterable[LimitRange]) -> None:
     """Add the defaults of LimitRanges to a container's resources."""
     for item in (item for each in limit_ranges for item in each.spec.limits if item.type == "Container"):
-        resources = container["resources"] = {**mapping(container, "resources")}
+        resources = container["resources"] = {**mapping_in(container, "resources")}
         for key, defaults in (("limits", item.default), ("requests", item.default_request)):
             if added := {name: str(each) for name, each in defaults.items()}:
-                resources[key] = {**added, **mapping(resources, key)}
+                resources[key] = {**added, **mapping_in(resources, key)}
 
 
 def _hide_computed(metadata: dict[str, Any]) -> None:
     metadata["name"] = UNKNOWN
-    labels = mapping(metadata, "labels")
+    labels = mapping_in(metadata, "labels")
     metadata["labels"] = {key: UNKNOWN if key in _COMPUTED_LABELS else each for key, each in labels.items()}
     metadata["ownerReferences"] = [
         {**each, "uid": UNKNOWN, **({"name": UNKNOWN} if each.get("kind") in ("ReplicaSet", "Job") else {})}

@@ -10,8 +10,8 @@ from typing import Any
 from kpreempt.admission.policies.matching import selector_of, selects
 from kpreempt.admission.policies.requests import Request, name_of
 from kpreempt.admission.policies.state import PolicyState
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
+from kpreempt.model.documents import mapping_in
 
 
 class ConfigurationError(Exception):
@@ -27,7 +27,7 @@ def params_of(policy: Document, binding: Document, request: Request, state: Poli
 
     Raises ``ConfigurationError`` and ``NotEvaluatedError``.
     """
-    kind, reference = mapping(policy, "spec").get("paramKind"), mapping(binding, "spec").get("paramRef")
+    kind, reference = mapping_in(policy, "spec").get("paramKind"), mapping_in(binding, "spec").get("paramRef")
     if not isinstance(kind, dict) or not isinstance(reference, dict):
         return [None]
     version, name = str(kind.get("apiVersion")), str(kind.get("kind"))
@@ -47,7 +47,7 @@ def params_of(policy: Document, binding: Document, request: Request, state: Poli
 def _in_namespace(candidates: list[Document], reference: dict[str, Any], request: Request) -> list[Document]:
     """Parameters are in the namespace of the reference or the request, unless their kind is cluster-scoped."""
     own = str(reference.get("namespace") or "")
-    if not any(mapping(each, "metadata").get("namespace") for each in candidates):
+    if not any(mapping_in(each, "metadata").get("namespace") for each in candidates):
         if own and candidates:
             raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         return candidates
@@ -55,7 +55,7 @@ def _in_namespace(candidates: list[Document], reference: dict[str, Any], request
     if not namespace:
         words = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         raise ConfigurationError(words)
-    return [each for each in candidates if mapping(each, "metadata").get("namespace") == namespace]
+    return [each for each in candidates if mapping_in(each, "metadata").get("namespace") == namespace]
 
 
 def _selected(candidates: list[Document], reference: dict[str, Any]) -> list[Document]:
@@ -64,4 +64,4 @@ def _selected(candidates: list[Document], reference: dict[str, Any]) -> list[Doc
     selector = selector_of(reference.get("selector"))
     if selector is None:
         raise NotEvaluatedError("the selector of its parameters cannot be read")
-    return [each for each in candidates if selects(selector, mapping(each, "metadata", "labels"))]
+    return [each for each in candidates if selects(selector, mapping_in(each, "metadata", "labels"))]

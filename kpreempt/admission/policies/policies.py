@@ -17,9 +17,9 @@ from kpreempt.admission.policies.params import ConfigurationError, NotEvaluatedE
 from kpreempt.admission.policies.requests import ADMISSION_GROUP, Request, name_of
 from kpreempt.admission.policies.state import PolicyState
 from kpreempt.admission.validation import KINDS
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
 from kpreempt.cel.values import TooLargeError, Value
+from kpreempt.model.documents import mapping_in
 
 POLICY: Final = "ValidatingAdmissionPolicy"
 _MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
@@ -101,7 +101,7 @@ class _Review:
     def mutating_policies(self) -> Iterator[Unevaluated]:
         """Yield the MutatingAdmissionPolicies that apply."""
         for policy in self._state.of_kind(_MUTATING_POLICY):
-            if self._applies(mapping(policy, "spec", "matchConstraints")):
+            if self._applies(mapping_in(policy, "spec", "matchConstraints")):
                 yield Unevaluated(f"{_MUTATING_POLICY} {name_of(policy)}", "is not evaluated, and may change")
 
     def _applies(self, constraints: Mapping[str, Any], rules: str = "resourceRules") -> bool:
@@ -109,7 +109,7 @@ class _Review:
 
     def validate(self, policy: Document, outcome: Outcome) -> None:
         """Evaluate a policy with each of its bindings."""
-        constraints = mapping(policy, "spec", "matchConstraints")
+        constraints = mapping_in(policy, "spec", "matchConstraints")
         applies = matches(constraints, self._request, self._state.labels_of)
         if applies is False:
             return
@@ -117,13 +117,13 @@ class _Review:
         if self._state.lacks_bindings:
             outcome.unevaluated.append(Unevaluated(subject, _effect("its bindings were not read")))
         for binding in self._state.bindings_of(policy):
-            is_bound = matches(mapping(binding, "spec", "matchResources"), self._request, self._state.labels_of)
+            is_bound = matches(mapping_in(binding, "spec", "matchResources"), self._request, self._state.labels_of)
             if is_bound is not False:
                 is_certain = applies is True and is_bound is True
                 self._add(policy, binding, outcome, is_certain=is_certain)
 
     def _add(self, policy: Document, binding: Document, outcome: Outcome, *, is_certain: bool) -> None:
-        actions = mapping(binding, "spec").get("validationActions") or []
+        actions = mapping_in(binding, "spec").get("validationActions") or []
         names = f"{POLICY} '{name_of(policy)}' with binding '{name_of(binding)}'"
         try:
             decisions = [*self._decisions(policy, binding)]
@@ -144,7 +144,7 @@ class _Review:
 
     def _decisions(self, policy: Document, binding: Document) -> Iterator[_Decision]:
         """Raises ``ConfigurationError``, ``NotEvaluatedError`` and ``TooLargeError``."""
-        spec = mapping(policy, "spec")
+        spec = mapping_in(policy, "spec")
         for params in params_of(policy, binding, self._request, self._state):
             conditions = spec.get("matchConditions") or []
             # Match conditions do not see the namespace.
@@ -212,7 +212,7 @@ def _effect(reason: str) -> str:
 
 
 def _ignores_failures(policy: Document) -> bool:
-    return mapping(policy, "spec").get("failurePolicy") == "Ignore"
+    return mapping_in(policy, "spec").get("failurePolicy") == "Ignore"
 
 
 def _message(validation: Mapping[str, Any], expressions: Expressions) -> str:

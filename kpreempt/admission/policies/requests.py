@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Document
+from kpreempt.model.documents import group_of, mapping_in
 
 ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
 # Of a kind with more objects, only some are kept, because none is a parameter of a policy.
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
     @property
     def name(self) -> str | Unknown:
-        found = mapping(self.document, "metadata").get("name")
+        found = mapping_in(self.document, "metadata").get("name")
         return UNKNOWN if found is UNKNOWN else str(found)
 
     @property
@@ -58,18 +58,13 @@ class Request(NamedTuple):
         """The namespace of the request: for a namespace its own name, empty for other cluster-scoped objects."""
         if self.is_namespace:
             return str(self.name)
-        return str(mapping(self.document, "metadata").get("namespace") or "")
+        return str(mapping_in(self.document, "metadata").get("namespace") or "")
 
     @property
     def is_namespace(self) -> bool:
         return (self.group, self.kind) == ("", "Namespace")
 
 
-def group_of(document: Document) -> str:
-    """Return the API group of an object; empty for the core group."""
-    return str(document.get("apiVersion")).rpartition("/")[0]
-
-
 def name_of(document: Document) -> str:
     """Return the name of an object."""
-    return str(mapping(document, "metadata").get("name"))
+    return str(mapping_in(document, "metadata").get("name"))

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from kpreempt.admission.defaults import NAME_LABEL
 from kpreempt.admission.policies.matching import Labels
-from kpreempt.admission.policies.requests import ADMISSION_GROUP, UNKNOWN, group_of, name_of
-from kpreempt.admission.validation.metadata import mapping
+from kpreempt.admission.policies.requests import ADMISSION_GROUP, UNKNOWN, name_of
 from kpreempt.admission.validation.problems import Document
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import group_of, mapping_in
 
 _BINDING: Final = "ValidatingAdmissionPolicyBinding"
 
@@ -32,9 +32,9 @@ class PolicyState:
     def accept(self, document: Document) -> None:
         """Add an object, or replace the one with its name."""
         group, kind = group_of(document), str(document.get("kind"))
-        metadata = mapping(document, "metadata")
+        metadata = mapping_in(document, "metadata")
         if (group, kind) == ("", "Namespace"):
-            self._labels[name_of(document)] = mapping(metadata, "labels")
+            self._labels[name_of(document)] = mapping_in(metadata, "labels")
         # A document of a cluster-scoped kind may name a namespace.
         namespace = "" if group == ADMISSION_GROUP else str(metadata.get("namespace") or "")
         self._objects.setdefault((group, kind), {})[namespace, name_of(document)] = document
@@ -51,7 +51,7 @@ class PolicyState:
     def bindings_of(self, policy: Document) -> list[Document]:
         """Return the bindings of a policy."""
         name = name_of(policy)
-        return [each for each in self.of_kind(_BINDING) if mapping(each, "spec").get("policyName") == name]
+        return [each for each in self.of_kind(_BINDING) if mapping_in(each, "spec").get("policyName") == name]
 
     @property
     def lacks_bindings(self) -> bool:

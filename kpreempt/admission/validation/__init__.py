@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from kpreempt.admission.validation.problems import Document, Problem, Problems, Server
+from kpreempt.model.documents import group_of
 
 __all__ = ["KINDS", "Problem", "Server", "Validator", "problems_of"]
 
@@ -45,7 +46,7 @@ def problems_of(document: Document, old: Document | None, server: Server) -> Pro
     Kinds without a module are checked by ``other_kinds``, as far as their schema allows.
     """
     kind = str(document.get("kind"))
-    group = str(document.get("apiVersion")).rpartition("/")[0]
+    group = group_of(document)
     name = KINDS.get((group, kind))
     if name is None:
         from kpreempt.admission.validation.other_kinds import check_other_kind  # noqa: PLC0415 - few kinds need it

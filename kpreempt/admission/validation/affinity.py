@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kpreempt.admission.paths import Path
-from kpreempt.admission.validation.metadata import check_label_key, check_label_selector, mapping
+from kpreempt.admission.validation.metadata import check_label_key, check_label_selector
 from kpreempt.admission.validation.pod_parts import elements
 from kpreempt.admission.validation.problems import (
     Document,
@@ -22,6 +21,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import dns_label, dns_subdomain, label_value
+from kpreempt.model.documents import Path, mapping_in
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -41,12 +41,12 @@ def check_affinity(affinity: Document, server: Server, path: Path, labels: Colle
     if node is not None:
         yield from _node_affinity(node, server, (*path, "nodeAffinity"))
     for name in ("podAffinity", "podAntiAffinity"):
-        pods, at = mapping(affinity, name), (*path, name)
+        pods, at = mapping_in(affinity, name), (*path, name)
         for term, where in elements(pods, _REQUIRED, at):
             yield from _pod_term(term, server, where, labels)
         for weighted, where in elements(pods, _PREFERRED, at):
             yield from _weight(weighted, where)
-            yield from _pod_term(mapping(weighted, "podAffinityTerm"), server, (*where, "podAffinityTerm"), labels)
+            yield from _pod_term(mapping_in(weighted, "podAffinityTerm"), server, (*where, "podAffinityTerm"), labels)
 
 
 def _node_affinity(affinity: Document, server: Server, path: Path) -> Problems:
@@ -59,7 +59,7 @@ def _node_affinity(affinity: Document, server: Server, path: Path) -> Problems:
             yield from _node_term(term, where, has_label_values=server.minor >= 33)
     for preferred, where in elements(affinity, _PREFERRED, path):
         yield from _weight(preferred, where)
-        yield from _node_term(mapping(preferred, "preference"), (*where, "preference"), has_label_values=False)
+        yield from _node_term(mapping_in(preferred, "preference"), (*where, "preference"), has_label_values=False)
 
 
 def _weight(preferred: Document, path: Path) -> Problems:
@@ -200,8 +200,8 @@ def _old_label_keys(constraint: Document, path: Path) -> Problems:
     """Validate the label keys of a spread constraint before 1.34, which may not be in its selector."""
     selector, keys = constraint.get("labelSelector"), constraint.get(_KEYS) or ()
     yield from _keys_alone(keys, selector, path)
-    expressions = mapping(constraint, "labelSelector").get("matchExpressions") or ()
-    known = {*mapping(constraint, "labelSelector", "matchLabels"), *(each.get("key") for each in expressions)}
+    expressions = mapping_in(constraint, "labelSelector").get("matchExpressions") or ()
+    known = {*mapping_in(constraint, "labelSelector", "matchLabels"), *(each.get("key") for each in expressions)}
     for index, key in enumerate(keys):
         if key in known:
             yield invalid((*path, index), key, f"exists in both {_KEYS} and labelSelector")

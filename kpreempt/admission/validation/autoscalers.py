@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kpreempt.admission.paths import Path
-from kpreempt.admission.validation.metadata import check_metadata, check_metadata_update, mapping
+from kpreempt.admission.validation.metadata import check_metadata, check_metadata_update
 from kpreempt.admission.validation.problems import (
     Document,
     Problem,
@@ -23,6 +22,7 @@ from kpreempt.admission.validation.problems import (
 )
 from kpreempt.admission.validation.resource_names import container_resource_name
 from kpreempt.admission.validation.values import amount, dns_label, path_segment
+from kpreempt.model.documents import Path, mapping_in
 
 # The versions in which gates are on by default, and in which references got rules for their API version.
 _SCALE_TO_ZERO = 37
@@ -53,10 +53,10 @@ def check_autoscaler(document: Document, old: Document | None, server: Server) -
         yield from check_metadata(document)
     else:
         yield from check_metadata_update(document, old)
-    spec, before = mapping(document, "spec"), mapping(old or {}, "spec")
+    spec, before = mapping_in(document, "spec"), mapping_in(old or {}, "spec")
     yield from _replicas(spec, before, server, ("spec",))
     yield from _target(
-        mapping(spec, "scaleTargetRef"), before.get("scaleTargetRef"), server, ("spec", "scaleTargetRef")
+        mapping_in(spec, "scaleTargetRef"), before.get("scaleTargetRef"), server, ("spec", "scaleTargetRef")
     )
     if document.get("apiVersion") == _V1:
         yield from _v1_metrics(document, ("spec",))
@@ -68,9 +68,9 @@ def check_autoscaler(document: Document, old: Document | None, server: Server) -
     if spec.get("minReplicas") == 0 and not _NOT_FOR_CPU & {each.get("type") for each in spec.get("metrics") or []}:
         yield _without_metrics(("spec", "metrics"))
     has_tolerance = server.minor >= _TOLERANCE or any(
-        "tolerance" in rules for rules in mapping(before, "behavior").values()
+        "tolerance" in rules for rules in mapping_in(before, "behavior").values()
     )
-    for field, rules in mapping(spec, "behavior").items():
+    for field, rules in mapping_in(spec, "behavior").items():
         yield from _scaling_rules(rules, has_tolerance, ("spec", "behavior", field))
 
 
@@ -113,7 +113,7 @@ def _version_problem(version: str) -> str:
 
 def _has_invalid_version(metric: Document) -> bool:
     is_object = metric.get("type") == "Object"
-    return is_object and bool(_version_problem(mapping(metric, "object", "describedObject").get("apiVersion", "")))
+    return is_object and bool(_version_problem(mapping_in(metric, "object", "describedObject").get("apiVersion", "")))
 
 
 def _without_metrics(path: Path) -> Problem:
@@ -121,10 +121,10 @@ def _without_metrics(path: Path) -> Problem:
 
 
 def _v1_metrics(document: Document, path: Path) -> Problems:
-    spec, field = mapping(document, "spec"), "targetCPUUtilizationPercentage"
+    spec, field = mapping_in(document, "spec"), "targetCPUUtilizationPercentage"
     if spec.get(field, 1) < 1:
         yield invalid((*path, field), spec[field], "must be greater than 0")
-    if spec.get("minReplicas") == 0 and _V1_METRICS not in mapping(document, "metadata", "annotations"):
+    if spec.get("minReplicas") == 0 and _V1_METRICS not in mapping_in(document, "metadata", "annotations"):
         yield _without_metrics(path)
 
 
@@ -138,10 +138,10 @@ def _metric(metric: Document, checks_version: bool, path: Path) -> Problems:
         yield required((*path, expected), "must populate information for the given metric source")
     if present:
         field = present[0]
-        source, at = mapping(metric, field), (*path, field)
+        source, at = mapping_in(metric, field), (*path, field)
         yield from _CHECKS[field](source, at)
-        yield from _metric_target(mapping(source, "target"), _ALTERNATIVES[field], (*at, "target"))
-        version = mapping(source, "describedObject").get("apiVersion", "")
+        yield from _metric_target(mapping_in(source, "target"), _ALTERNATIVES[field], (*at, "target"))
+        version = mapping_in(source, "describedObject").get("apiVersion", "")
         if checks_version and (problem := _version_problem(version)):
             yield invalid((*at, "describedObject", "apiVersion"), version, problem)
     if len(present) > 1:
@@ -151,7 +151,7 @@ def _metric(metric: Document, checks_version: bool, path: Path) -> Problems:
 
 
 def _identifier(source: Document, path: Path) -> Problems:
-    name = mapping(source, "metric").get("name") or ""
+    name = mapping_in(source, "metric").get("name") or ""
     if not name:
         yield required((*path, "metric", "name"), "must specify a metric name")
     elif problem := path_segment(name):
@@ -159,7 +159,7 @@ def _identifier(source: Document, path: Path) -> Problems:
 
 
 def _object(source: Document, path: Path) -> Problems:
-    yield from _reference(mapping(source, "describedObject"), (*path, "describedObject"))
+    yield from _reference(mapping_in(source, "describedObject"), (*path, "describedObject"))
     yield from _identifier(source, path)
 
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.metadata import (
     check_immutable,
     check_label_selector,
     check_metadata,
     check_metadata_update,
     check_unchanged_except,
-    mapping,
 )
 from kpreempt.admission.validation.problems import (
     Document,
@@ -29,6 +27,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import amount, dns_label, dns_subdomain
+from kpreempt.model.documents import Path, mapping_in
 from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION
 
 # The versions in which gates are on by default.
@@ -50,8 +49,8 @@ _ATTRIBUTES = "volumeAttributesClassName"
 def check_claim(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate a PersistentVolumeClaim."""
     yield from check_metadata(document)
-    spec = _prepared(mapping(document, "spec"), mapping(old or {}, "spec"), server)
-    before = None if old is None else _with_data_sources(mapping(old, "spec"))
+    spec = _prepared(mapping_in(document, "spec"), mapping_in(old or {}, "spec"), server)
+    before = None if old is None else _with_data_sources(mapping_in(old, "spec"))
     yield from _spec(spec, server, _SPEC, old=before)
     if old is None or before is None:
         return
@@ -59,9 +58,9 @@ def check_claim(document: Document, old: Document | None, server: Server) -> Pro
     is_bound = _is_bound(old)
     yield from _class_annotation(document, old, spec, before)
     yield from _unchanged(spec, before, _annotations(old), server, is_bound=is_bound)
-    yield from _size(spec, before, mapping(old, "status"), server)
+    yield from _size(spec, before, mapping_in(old, "status"), server)
     if spec.get(_ATTRIBUTES) != before.get(_ATTRIBUTES):
-        yield from _attributes_class(spec, mapping(old, "status"), server)
+        yield from _attributes_class(spec, mapping_in(old, "status"), server)
 
 
 def check_claim_spec(spec: Document, server: Server, path: Path) -> Problems:
@@ -74,7 +73,7 @@ def _spec(spec: Document, server: Server, path: Path, *, old: Document | None = 
     selector_problems = list(check_label_selector(spec.get("selector"), (*path, "selector")))
     if old is None or not any(check_label_selector(old.get("selector"), path)):
         yield from selector_problems
-    requests, at = mapping(spec, "resources", "requests"), (*path, "resources", "requests", "storage")
+    requests, at = mapping_in(spec, "resources", "requests"), (*path, "resources", "requests", "storage")
     if "storage" not in requests:
         yield required(at)
     elif amount(requests["storage"]).nano <= 0:
@@ -99,10 +98,10 @@ def _access_modes(modes: list[str], path: Path) -> Problems:
 
 
 def _data_sources(spec: Document, path: Path, *, old: Document | None) -> Problems:
-    may_keep_group = any("apiGroup" in mapping(old or {}, field) for field in ("dataSource", "dataSourceRef"))
+    may_keep_group = any("apiGroup" in mapping_in(old or {}, field) for field in ("dataSource", "dataSourceRef"))
     for field in ("dataSource", "dataSourceRef"):
         if field in spec:
-            yield from _data_source(mapping(spec, field), may_keep_group, (*path, field))
+            yield from _data_source(mapping_in(spec, field), may_keep_group, (*path, field))
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None or reference is None:
         return
@@ -132,9 +131,9 @@ def _prepared(spec: Document, old: Document, server: Server) -> dict[str, Any]:
     if server.minor < _VOLUME_ATTRIBUTES and _ATTRIBUTES not in old:
         prepared.pop(_ATTRIBUTES, None)
     # The gate for sources in other namespaces is off by default.
-    if mapping(prepared, "dataSourceRef").get("namespace") and "dataSourceRef" not in old:
+    if mapping_in(prepared, "dataSourceRef").get("namespace") and "dataSourceRef" not in old:
         del prepared["dataSourceRef"]
-    source = mapping(prepared, "dataSource")
+    source = mapping_in(prepared, "dataSource")
     is_known = (source.get("kind"), source.get("apiGroup") or "") in _SOURCES
     if not is_known and not {"dataSource", "dataSourceRef"} & (prepared.keys() - {"dataSource"} | old.keys()):
         prepared.pop("dataSource", None)
@@ -154,12 +153,12 @@ def _with_data_sources(spec: Document) -> dict[str, Any]:
 
 def _is_bound(old: Document) -> bool:
     """Whether the claim is bound; one without status, as written by hand, is if it has a volume."""
-    phase = mapping(old, "status").get("phase")
-    return phase == "Bound" if phase else bool(mapping(old, "spec").get("volumeName"))
+    phase = mapping_in(old, "status").get("phase")
+    return phase == "Bound" if phase else bool(mapping_in(old, "spec").get("volumeName"))
 
 
 def _annotations(document: Document) -> Document:
-    return mapping(document, "metadata", "annotations")
+    return mapping_in(document, "metadata", "annotations")
 
 
 def _class_annotation(document: Document, old: Document, spec: Document, before: Document) -> Problems:
@@ -191,7 +190,7 @@ def _comparable(spec: Document, *, without_size: bool) -> dict[str, Any]:
             for name, value in amounts.items()
             if not (without_size and field == "requests" and name == "storage")
         }
-        for field, amounts in mapping(spec, "resources").items()
+        for field, amounts in mapping_in(spec, "resources").items()
         if isinstance(amounts, dict)
     }
     return {
@@ -204,14 +203,14 @@ def _comparable(spec: Document, *, without_size: bool) -> dict[str, Any]:
 
 
 def _size(spec: Document, before: Document, status: Document, server: Server) -> Problems:
-    size, old_size = (amount(mapping(each, "resources", "requests").get("storage", 0)) for each in (spec, before))
+    size, old_size = (amount(mapping_in(each, "resources", "requests").get("storage", 0)) for each in (spec, before))
     if size.nano >= old_size.nano:
         return
     has_expanded = "allocatedResources" in status or "allocatedResourceStatuses" in status
     # A claim without status, as written by hand, is either pending, so that its size is immutable, or has its size.
     if "phase" not in status or (server.minor < _SMALLER_AFTER_FAILURE and not has_expanded):
         yield forbidden(_STORAGE, "field can not be less than previous value")
-    elif size.nano <= amount(mapping(status, "capacity").get("storage", 0)).nano:
+    elif size.nano <= amount(mapping_in(status, "capacity").get("storage", 0)).nano:
         yield forbidden(_STORAGE, "field can not be less than status.capacity")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.pod_parts import ALWAYS, elements
 from kpreempt.admission.validation.problems import (
     Document,
@@ -29,6 +28,7 @@ from kpreempt.admission.validation.resource_names import (
     resource_name,
 )
 from kpreempt.admission.validation.values import amount, dns_label
+from kpreempt.model.documents import Path
 from kpreempt.model.quantity import Quantity, quantity, quantity_text
 
 _COMPUTE = frozenset({"cpu", "memory"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.container_resources import check_requirements
 from kpreempt.admission.validation.environment import check_environment, check_file_volumes, no_backsteps
 from kpreempt.admission.validation.pod_parts import ALWAYS, PROBES, elements, is_host_users, new_problems
@@ -28,6 +27,7 @@ from kpreempt.admission.validation.problems import (
 )
 from kpreempt.admission.validation.security_contexts import check_container_context, descending_path
 from kpreempt.admission.validation.values import dns_label, port_name, port_number
+from kpreempt.model.documents import Path
 
 DEFAULT_GRACE_SECONDS = 30
 _PROTOCOLS = frozenset({"TCP", "UDP", "SCTP"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.pod_parts import elements
 from kpreempt.admission.validation.problems import (
     Document,
@@ -28,6 +27,7 @@ from kpreempt.admission.validation.values import (
     environment_name,
     qualified_name,
 )
+from kpreempt.model.documents import Path
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT
 
 ENVIRONMENT_FIELDS = frozenset(

@@ -9,8 +9,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kpreempt.admission.paths import Path
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.pod_parts import elements
 from kpreempt.admission.validation.pods import check_template
 from kpreempt.admission.validation.problems import (
@@ -26,6 +24,7 @@ from kpreempt.admission.validation.problems import (
 )
 from kpreempt.admission.validation.values import dns_subdomain, qualified_name
 from kpreempt.admission.validation.workloads import check_non_negative
+from kpreempt.model.documents import Path, mapping_in
 
 INDEXED = "Indexed"
 _NON_INDEXED = "NonIndexed"
@@ -79,8 +78,8 @@ def check_job_spec(spec: Document, server: Server, path: Path, *, old: Document 
     if "successPolicy" in spec:
         yield from _success_policy(spec, (*path, "successPolicy"))
     yield from _replacement_policy(spec, (*path, "podReplacementPolicy"))
-    template = None if old is None else mapping(old, "template")
-    yield from check_template(mapping(spec, "template"), server, (*path, "template"), old=template)
+    template = None if old is None else mapping_in(old, "template")
+    yield from check_template(mapping_in(spec, "template"), server, (*path, "template"), old=template)
     yield from _restart_policy(spec, (*path, "template", "spec", "restartPolicy"))
 
 
@@ -139,7 +138,7 @@ def _one_of(value: str, known: Sequence[str], path: Path) -> Problems:
 
 
 def _failure_policy(spec: Document, path: Path) -> Problems:
-    template = mapping(spec, "template", "spec")
+    template = mapping_in(spec, "template", "spec")
     names = {
         each.get("name", "") for field in ("containers", "initContainers") for each, _ in elements(template, field, ())
     }
@@ -267,7 +266,7 @@ def _replacement_policy(spec: Document, path: Path) -> Problems:
 
 
 def _restart_policy(spec: Document, path: Path) -> Problems:
-    policy: Any = mapping(spec, "template", "spec").get("restartPolicy")
+    policy: Any = mapping_in(spec, "template", "spec").get("restartPolicy")
     if policy in (None, "", "Always"):
         yield required(path, f'valid values: "{_ON_FAILURE}", "{_NEVER}"')
     elif policy not in (_ON_FAILURE, _NEVER):

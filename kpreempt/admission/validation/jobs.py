@@ -10,15 +10,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.job_specs import INDEXED, check_job_spec
-from kpreempt.admission.validation.metadata import (
-    IMMUTABLE,
-    METADATA,
-    check_metadata,
-    check_metadata_update,
-    mapping,
-)
+from kpreempt.admission.validation.metadata import IMMUTABLE, METADATA, check_metadata, check_metadata_update
 from kpreempt.admission.validation.pod_parts import elements, without_disabled_fields
 from kpreempt.admission.validation.problems import (
     Document,
@@ -38,6 +31,7 @@ from kpreempt.admission.validation.selectors import (
 )
 from kpreempt.admission.validation.values import dns_label
 from kpreempt.admission.validation.workloads import SPEC, TEMPLATE, check_non_negative
+from kpreempt.model.documents import Path, mapping_in
 
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
@@ -65,10 +59,10 @@ def check_job(document: Document, old: Document | None, server: Server) -> Probl
     yield from check_metadata_update(document, old)
     document = _with_kept_fields(document, old, server)
     # An old object that was not read from a cluster, or not completely, lacks generated parts.
-    if not mapping(old, "metadata").get("uid") or not mapping(old, "spec").get("selector"):
+    if not mapping_in(old, "metadata").get("uid") or not mapping_in(old, "spec").get("selector"):
         document, old = _with_generated(document), _with_generated(old)
     if server.minor < 37:
-        before = mapping(old, "spec", "template", "metadata", "labels")
+        before = mapping_in(old, "spec", "template", "metadata", "labels")
         is_prefixed = before.keys() >= {_NAME_LABELS[1], _UID_LABELS[1]}
         yield from _generated(document, is_prefixed=is_prefixed)
     yield from _job_spec(document, old, server)
@@ -80,34 +74,34 @@ def _new_job(document: Document, server: Server) -> Problems:
     yield from _generated(document, is_prefixed=True)
     yield from _job_spec(document, None, server)
     yield from _pod_names(document)
-    yield from _delegation(mapping(document, "metadata"), None, server, METADATA)
+    yield from _delegation(mapping_in(document, "metadata"), None, server, METADATA)
 
 
 def _with_kept_fields(document: Document, old: Document | None, server: Server) -> Document:
     """Return a Job without the fields that the API server drops, except those of the old one."""
-    kept = mapping(old or {}, "spec").keys() | (() if old is None else {_MANAGER})
+    kept = mapping_in(old or {}, "spec").keys() | (() if old is None else {_MANAGER})
     spec = {
         field: value
-        for field, value in mapping(document, "spec").items()
+        for field, value in mapping_in(document, "spec").items()
         if server.minor >= _DROPPED_BEFORE.get(field, 0) or field in kept
     }
     return {**document, "spec": spec}
 
 
 def _is_manual(document: Document) -> bool:
-    return bool(mapping(document, "spec").get("manualSelector"))
+    return bool(mapping_in(document, "spec").get("manualSelector"))
 
 
 def _final_name(document: Document) -> tuple[Path, str]:
     """Return the name of an object, with a placeholder for its generated part, and the field that determines it."""
-    metadata = mapping(document, "metadata")
+    metadata = mapping_in(document, "metadata")
     if name := metadata.get("name"):
         return (*METADATA, "name"), name
     return (*METADATA, "generateName"), f"{metadata.get('generateName', '')[:_MAX_NAME_START]}{_NAME_END}"
 
 
 def _generated_labels(document: Document) -> dict[str, str]:
-    uid = mapping(document, "metadata").get("uid") or _NEW_UID
+    uid = mapping_in(document, "metadata").get("uid") or _NEW_UID
     return {**dict.fromkeys(_NAME_LABELS, _final_name(document)[1]), **dict.fromkeys(_UID_LABELS, uid)}
 
 
@@ -128,10 +122,10 @@ def _with_generated(document: Document) -> dict[str, Any]:
 
 def _generated(document: Document, *, is_prefixed: bool) -> Problems:
     """Validate that the generated labels and the selector have no other values."""
-    selector = mapping(document, "spec").get("selector")
+    selector = mapping_in(document, "spec").get("selector")
     if _is_manual(document) or selector is None:
         return
-    labels = mapping(document, "spec", "template", "metadata", "labels")
+    labels = mapping_in(document, "spec", "template", "metadata", "labels")
     expected = _generated_labels(document)
     if not is_prefixed:
         expected = {key: value for key, value in expected.items() if "/" not in key}
@@ -146,20 +140,20 @@ def _generated(document: Document, *, is_prefixed: bool) -> Problems:
 
 
 def _job_spec(document: Document, old: Document | None, server: Server) -> Problems:
-    spec, path = mapping(document, "spec"), (*SPEC, "selector")
-    before = None if old is None else mapping(old, "spec")
+    spec, path = mapping_in(document, "spec"), (*SPEC, "selector")
+    before = None if old is None else mapping_in(old, "spec")
     yield from check_job_spec(spec, server, SPEC, old=before)
     selector = spec.get("selector")
     if selector is None:
         yield required(path)
         return
     yield from check_selector_form(selector, (before or {}).get("selector"), path)
-    yield from check_selected(selector, mapping(spec, "template"), TEMPLATE)
+    yield from check_selected(selector, mapping_in(spec, "template"), TEMPLATE)
 
 
 def _pod_names(document: Document) -> Problems:
     """Validate that the host names of an indexed Job's pods, which end in their index, are valid."""
-    spec = mapping(document, "spec")
+    spec = mapping_in(document, "spec")
     completions = spec.get("completions") or 0
     if spec.get("completionMode") != INDEXED or completions <= 0:
         return
@@ -170,7 +164,7 @@ def _pod_names(document: Document) -> Problems:
 
 
 def _update(document: Document, old: Document, server: Server) -> Problems:
-    spec, before = mapping(document, "spec"), mapping(old, "spec")
+    spec, before = mapping_in(document, "spec"), mapping_in(old, "spec")
     completions, path = spec.get("completions"), (*SPEC, "completions")
     if completions != before.get("completions"):
         if spec.get("completionMode") != INDEXED:
@@ -183,14 +177,14 @@ def _update(document: Document, old: Document, server: Server) -> Problems:
         if (new is None) != (known is None) or not is_same(new, known):
             yield invalid((*SPEC, field), new, IMMUTABLE)
     yield from _template_update(document, old, server)
-    metadata = mapping(document, "metadata")
-    yield from _delegation(metadata, mapping(old, "metadata"), server, METADATA)
+    metadata = mapping_in(document, "metadata")
+    yield from _delegation(metadata, mapping_in(old, "metadata"), server, METADATA)
 
 
 def _template_update(document: Document, old: Document, server: Server) -> Problems:
-    given, before = mapping(document, "spec", "template"), mapping(old, "spec", "template")
-    known = mapping(before, "spec")
-    template = {**given, "spec": without_disabled_fields(mapping(given, "spec"), known, server)}
+    given, before = mapping_in(document, "spec", "template"), mapping_in(old, "spec", "template")
+    known = mapping_in(before, "spec")
+    template = {**given, "spec": without_disabled_fields(mapping_in(given, "spec"), known, server)}
     path = TEMPLATE
     if _is_mutable(old, server):
         template, before = _without_directives(template), _without_directives(before)
@@ -203,12 +197,12 @@ def _template_update(document: Document, old: Document, server: Server) -> Probl
 
 
 def _is_suspended(old: Document) -> bool:
-    return bool(mapping(old, "spec").get("suspend"))
+    return bool(mapping_in(old, "spec").get("suspend"))
 
 
 def _is_mutable(old: Document, server: Server) -> bool:
     """Whether a Job is suspended and has no pods; before 1.36, whether it never started."""
-    status = mapping(old, "status")
+    status = mapping_in(old, "status")
     is_new = not status.get("startTime")
     if server.minor < 36:
         return _is_suspended(old) and is_new
@@ -222,17 +216,17 @@ def _without_directives(template: Document) -> dict[str, Any]:
     """Return a template without what determines on which nodes its pods run, and without labels and annotations."""
     result = deepcopy(dict(template))
     for field in ("labels", "annotations"):
-        mapping(result, "metadata").pop(field, None)
-    spec = mapping(result, "spec")
+        mapping_in(result, "metadata").pop(field, None)
+    spec = mapping_in(result, "spec")
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
         spec.pop(field, None)
-    mapping(spec, "affinity").pop("nodeAffinity", None)
+    mapping_in(spec, "affinity").pop("nodeAffinity", None)
     return result
 
 
 def _without_resources(template: Document) -> dict[str, Any]:
     """Return a template's spec without the resources of its containers."""
-    spec = deepcopy(mapping(template, "spec"))
+    spec = deepcopy(mapping_in(template, "spec"))
     for field in ("containers", "initContainers"):
         for container, _ in elements(spec, field, ()):
             container.pop("resources", None)  # type: ignore[attr-defined]
@@ -252,7 +246,7 @@ def _delegation(metadata: Document, old: Document | None, server: Server, path: 
 
 
 def _delegation_of(metadata: Document) -> Mapping[str, str | None]:
-    return {key: mapping(metadata, "annotations").get(key) for key in _DELEGATION}
+    return {key: mapping_in(metadata, "annotations").get(key) for key in _DELEGATION}
 
 
 def check_cron_job(document: Document, old: Document | None, server: Server) -> Problems:
@@ -264,7 +258,7 @@ def check_cron_job(document: Document, old: Document | None, server: Server) -> 
             yield invalid(path, name, f"must be no more than {_MAX_CRON_JOB_NAME} characters")
     else:
         yield from check_metadata_update(document, old)
-    spec, before = mapping(document, "spec"), None if old is None else mapping(old, "spec")
+    spec, before = mapping_in(document, "spec"), None if old is None else mapping_in(old, "spec")
     yield from _schedule(spec, before, (*SPEC, "schedule"))
     zone = spec.get("timeZone")
     if zone is not None and (before is None or before.get("timeZone") != zone) and (problem := time_zone(zone)):
@@ -274,8 +268,8 @@ def check_cron_job(document: Document, old: Document | None, server: Server) -> 
         yield unsupported((*SPEC, "concurrencyPolicy"), policy, _POLICIES)
     limits = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     yield from check_non_negative(spec, limits, SPEC)
-    template = mapping(spec, "jobTemplate")
-    yield from _job_template(template, None if before is None else mapping(before, "jobTemplate"), server)
+    template = mapping_in(spec, "jobTemplate")
+    yield from _job_template(template, None if before is None else mapping_in(before, "jobTemplate"), server)
 
 
 def _schedule(spec: Document, old: Document | None, path: Path) -> Problems:
@@ -295,14 +289,14 @@ def _schedule(spec: Document, old: Document | None, path: Path) -> Problems:
 
 def _job_template(template: Document, old: Document | None, server: Server) -> Problems:
     path = (*SPEC, "jobTemplate")
-    spec, at = mapping(template, "spec"), (*path, "spec")
-    yield from check_job_spec(spec, server, at, old=None if old is None else mapping(old, "spec"))
+    spec, at = mapping_in(template, "spec"), (*path, "spec")
+    yield from check_job_spec(spec, server, at, old=None if old is None else mapping_in(old, "spec"))
     if spec.get("selector") is not None:
         yield invalid((*at, "selector"), spec["selector"], "`selector` will be auto-generated")
     if spec.get("manualSelector"):
         yield unsupported((*at, "manualSelector"), True, ("false", "nil"))
-    before = None if old is None else mapping(old, "metadata")
-    yield from _delegation(mapping(template, "metadata"), before, server, (*path, "metadata"))
+    before = None if old is None else mapping_in(old, "metadata")
+    yield from _delegation(mapping_in(template, "metadata"), before, server, (*path, "metadata"))
 
 
 VALIDATORS = {"CronJob": check_cron_job, "Job": check_job}

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from kpreempt.admission.paths import Path
-from kpreempt.admission.validation.metadata import IMMUTABLE, check_metadata, check_metadata_update, mapping
+from kpreempt.admission.validation.metadata import IMMUTABLE, check_metadata, check_metadata_update
 from kpreempt.admission.validation.problems import (
     Document,
     Problem,
@@ -30,6 +29,7 @@ from kpreempt.admission.validation.resource_names import (
     resource_name,
 )
 from kpreempt.admission.validation.values import amount, qualified_name
+from kpreempt.model.documents import Path, mapping_in
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity
 
 _SPEC: Path = ("spec",)
@@ -75,14 +75,14 @@ def check_quota(document: Document, old: Document | None, server: Server) -> Pro
         yield from check_metadata(document)
     else:
         yield from check_metadata_update(document, old)
-    spec = mapping(document, "spec")
+    spec = mapping_in(document, "spec")
     for name, value in (spec.get("hard") or {}).items():
         yield from _hard(name, amount(value), (*_SPEC, "hard", name))
     scopes = spec.get("scopes") or []
     yield from _scopes(scopes, spec, server, (*_SPEC, "scopes"))
     if "scopeSelector" in spec:
         yield from _scope_selector(spec, server, (*_SPEC, "scopeSelector", "matchExpressions"))
-    if old is not None and set(scopes) != set(mapping(old, "spec").get("scopes") or []):
+    if old is not None and set(scopes) != set(mapping_in(old, "spec").get("scopes") or []):
         yield invalid((*_SPEC, "scopes"), scopes, IMMUTABLE)
 
 
@@ -115,7 +115,7 @@ def _scope(scope: str, spec: Document, server: Server, path: Path, of_name: Path
 
 def _scope_selector(spec: Document, server: Server, path: Path) -> Problems:
     found = set()
-    for index, each in enumerate(mapping(spec, "scopeSelector").get("matchExpressions") or []):
+    for index, each in enumerate(mapping_in(spec, "scopeSelector").get("matchExpressions") or []):
         at = (*path, index)
         scope, operator, values = each.get("scopeName", ""), each.get("operator", ""), each.get("values") or []
         found.add(scope)
@@ -139,10 +139,10 @@ def _scope_selector(spec: Document, server: Server, path: Path) -> Problems:
 
 def check_limit_range(document: Document, _: Document | None, __: Server) -> Problems:
     """Validate a LimitRange; updates have the same rules. One without a name gets a random one."""
-    metadata = mapping(document, "metadata")
+    metadata = mapping_in(document, "metadata")
     yield from check_metadata({"metadata": {**metadata, "name": metadata.get("name") or _RANDOM_NAME}})
     seen = set()
-    for index, limit in enumerate(mapping(document, "spec").get("limits") or []):
+    for index, limit in enumerate(mapping_in(document, "spec").get("limits") or []):
         path, kind = (*_LIMITS, index), limit.get("type", "")
         yield from _limit_type(kind, (*path, "type"))
         if kind in seen:

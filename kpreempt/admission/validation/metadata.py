@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.problems import (
     Document,
     Problem,
@@ -21,6 +20,7 @@ from kpreempt.admission.validation.problems import (
     too_long,
 )
 from kpreempt.admission.validation.values import dns_label, dns_subdomain, label_value, qualified_name
+from kpreempt.model.documents import Path, mapping_in
 
 IMMUTABLE = "field is immutable"
 METADATA: Path = ("metadata",)
@@ -47,7 +47,7 @@ def check_metadata(
     A missing namespace is not a problem, because the request has it; that of a cluster-scoped object is ignored. The
     finalizers of kinds without rules for their metadata may have any qualified name.
     """
-    metadata = mapping(document, "metadata")
+    metadata = mapping_in(document, "metadata")
     generated, own = metadata.get("generateName"), metadata.get("name")
     if generated:
         text = f"{generated[:-1]}{_GENERATED}" if generated.endswith("-") else generated
@@ -68,7 +68,7 @@ def check_metadata(
 
 def check_metadata_update(document: Document, old: Document, *, has_own_rules: bool = True) -> Problems:
     """Validate the metadata of an object that is updated."""
-    metadata, before = mapping(document, "metadata"), mapping(old, "metadata")
+    metadata, before = mapping_in(document, "metadata"), mapping_in(old, "metadata")
     yield from _common(metadata, METADATA)
     if has_own_rules:
         yield from check_finalizers(metadata.get("finalizers") or [], (*METADATA, "finalizers"))
@@ -149,14 +149,6 @@ def check_unchanged_except(
     )
     if fields:
         yield Problem((*path, fields[0]), forbidden(path, detail).message)
-
-
-def mapping(document: Document, *keys: str) -> dict[str, Any]:
-    """The mapping at a path of keys, or an empty one."""
-    value: Any = document
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def _common(metadata: Document, path: Path) -> Problems:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.schema import ApiTypes, api_types, enums_of, fields_of, required_of, type_of_kind
 from kpreempt.admission.validation.metadata import NameCheck, check_metadata, check_metadata_update
 from kpreempt.admission.validation.problems import Document, Problems, Server, required, unsupported
 from kpreempt.admission.validation.values import dns_subdomain
+from kpreempt.model.documents import Path, group_of
 
 
 def _path_segment(name: str) -> str:
@@ -94,7 +94,7 @@ _ANY_FINALIZERS = frozenset({"admissionregistration.k8s.io", "coordination.k8s.i
 
 def check_other_kind(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate an object of a kind that has no module in this package; kinds that are not known yield nothing."""
-    group = str(document.get("apiVersion")).rpartition("/")[0]
+    group = group_of(document)
     name = _KINDS.get((group, str(document.get("kind"))))
     api = api_types()
     kind = type_of_kind(api, document)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.addresses import address_problem
 from kpreempt.admission.validation.affinity import check_affinity, check_spread_constraints
 from kpreempt.admission.validation.metadata import check_label_key, check_labels
@@ -29,6 +28,7 @@ from kpreempt.admission.validation.values import (
     label_value,
     qualified_name,
 )
+from kpreempt.model.documents import Path
 
 _EFFECTS = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
 _OPERATORS = frozenset({"Equal", "Exists"})

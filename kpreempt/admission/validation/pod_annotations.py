@@ -12,12 +12,11 @@ import json
 import re
 from collections.abc import Mapping
 
-from kpreempt.admission.paths import Path
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.pod_parts import all_containers
 from kpreempt.admission.validation.problems import Document, Problems, Server, forbidden, invalid
 from kpreempt.admission.validation.security_contexts import LOCALHOST, WINDOWS, check_app_armor, descending_path
 from kpreempt.admission.validation.values import MAX_INT32
+from kpreempt.model.documents import Path, mapping_in
 
 _MIRROR = "kubernetes.io/config.mirror"
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
@@ -92,12 +91,12 @@ def check_profiles_match(
 
     In a new pod (``is_pod``), an annotation for a container comes before a profile for the whole pod.
     """
-    of_pod = mapping(spec, "securityContext", "seccompProfile")
+    of_pod = mapping_in(spec, "securityContext", "seccompProfile")
     yield from _seccomp(of_pod, annotations.get(_SECCOMP_POD), path)
     for container, at in all_containers(spec, path):
-        profile = mapping(container, "securityContext", "seccompProfile")
+        profile = mapping_in(container, "securityContext", "seccompProfile")
         yield from _seccomp(profile, annotations.get(f"{_SECCOMP_CONTAINER}{container.get('name')}"), at)
-    if server.minor >= 30 and mapping(spec, "os").get("name") != WINDOWS:
+    if server.minor >= 30 and mapping_in(spec, "os").get("name") != WINDOWS:
         yield from _app_armor(annotations, spec, path, is_pod)
 
 
@@ -107,12 +106,12 @@ def _seccomp(profile: Document, annotation: str | None, path: Path) -> Problems:
 
 
 def _app_armor(annotations: Mapping[str, str], spec: Document, path: Path, is_pod: bool) -> Problems:
-    of_pod = mapping(spec, "securityContext", "appArmorProfile")
+    of_pod = mapping_in(spec, "securityContext", "appArmorProfile")
     for container, at in all_containers(spec, path):
         annotation = annotations.get(f"{_APP_ARMOR}{container.get('name')}")
         if annotation is None:
             continue
-        own = mapping(container, "securityContext", "appArmorProfile")
+        own = mapping_in(container, "securityContext", "appArmorProfile")
         if not own and is_pod and _is_profile(annotation):
             continue
         yield from _match(

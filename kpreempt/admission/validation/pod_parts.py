@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.problems import Document, Problem, Problems, Server
+from kpreempt.model.documents import Path
 
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kpreempt.admission.defaults import template_with_defaults
-from kpreempt.admission.paths import Path
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.pod_parts import elements
 from kpreempt.admission.validation.problems import Document, Problems, forbidden, invalid
 from kpreempt.admission.validation.values import MAX_INT32, amount
+from kpreempt.model.documents import Path, mapping_in
 
 _DEADLINE = "activeDeadlineSeconds"
 # Checked on their own, or set by the API server: ``serviceAccount`` is another name of ``serviceAccountName``.
@@ -69,7 +68,7 @@ def _complete(spec: dict[str, Any], old: dict[str, Any]) -> None:
     for field in _KEPT:
         if field not in spec and field in old:
             spec[field] = old[field]
-    for field, amounts in mapping(old, "resources").items():
+    for field, amounts in mapping_in(old, "resources").items():
         if "resources" in spec and field in _AMOUNTS:
             spec["resources"][field] = {**amounts, **spec["resources"].get(field, {})}
 
@@ -103,8 +102,8 @@ def _is_default_toleration(toleration: Document) -> bool:
 
 def _node_selection(spec: Document, old: Document, path: Path) -> Problems:
     """Validate that the nodes of a gated pod are only narrowed."""
-    new_labels = mapping(spec, "nodeSelector")
-    if any(new_labels.get(key) != value for key, value in mapping(old, "nodeSelector").items()):
+    new_labels = mapping_in(spec, "nodeSelector")
+    if any(new_labels.get(key) != value for key, value in mapping_in(old, "nodeSelector").items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         yield invalid((*path, "nodeSelector"), new_labels, detail)
     old_terms, new_terms = _node_terms(old), _node_terms(spec)
@@ -118,7 +117,7 @@ def _node_selection(spec: Document, old: Document, path: Path) -> Problems:
 
 
 def _node_terms(spec: Document) -> Sequence[Document]:
-    terms: Sequence[Document] = mapping(spec, "affinity", "nodeAffinity", _REQUIRED).get(_TERMS) or ()
+    terms: Sequence[Document] = mapping_in(spec, "affinity", "nodeAffinity", _REQUIRED).get(_TERMS) or ()
     return terms
 
 

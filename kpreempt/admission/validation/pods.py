@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.container_resources import check_pod_resources, check_requirements
 from kpreempt.admission.validation.containers import check_containers, check_image_padding
 from kpreempt.admission.validation.metadata import (
@@ -22,7 +21,6 @@ from kpreempt.admission.validation.metadata import (
     check_labels,
     check_metadata,
     check_metadata_update,
-    mapping,
 )
 from kpreempt.admission.validation.placement import check_placement
 from kpreempt.admission.validation.pod_annotations import (
@@ -49,6 +47,7 @@ from kpreempt.admission.validation.problems import (
 from kpreempt.admission.validation.security_contexts import check_os, check_pod_context
 from kpreempt.admission.validation.values import MAX_INT32, dns_label, dns_subdomain, qualified_name
 from kpreempt.admission.validation.volumes import check_created_claims, check_volumes
+from kpreempt.model.documents import Path, mapping_in
 
 SPEC: Path = ("spec",)
 ANNOTATIONS: Path = (*METADATA, "annotations")
@@ -77,7 +76,7 @@ def check_pod(document: Document, old: Document | None, server: Server) -> Probl
         return
     yield from check_metadata_update(document, old)
     yield from new_problems(_pod_parts(document, old, server), _pod_parts(old, old, server))
-    annotations, before = mapping(document, "metadata", "annotations"), mapping(old, "metadata", "annotations")
+    annotations, before = mapping_in(document, "metadata", "annotations"), mapping_in(old, "metadata", "annotations")
     yield from check_annotation_updates(annotations, before, ANNOTATIONS)
     from kpreempt.admission.validation.pod_updates import check_spec_update  # noqa: PLC0415 - pods rarely change
 
@@ -86,15 +85,15 @@ def check_pod(document: Document, old: Document | None, server: Server) -> Probl
 
 def _spec(document: Document, old: Document | None, server: Server) -> dict[str, Any]:
     """Return a pod's spec as the API server validates it."""
-    before = None if old is None else mapping(old, "spec")
-    spec = without_disabled_fields(mapping(document, "spec"), before, server)
+    before = None if old is None else mapping_in(old, "spec")
+    spec = without_disabled_fields(mapping_in(document, "spec"), before, server)
     if spec.get(_GRACE, 0) < 0:
         spec[_GRACE] = 1
     return spec
 
 
 def _pod_parts(document: Document, old: Document | None, server: Server) -> Problems:
-    metadata, spec = mapping(document, "metadata"), _spec(document, old, server)
+    metadata, spec = mapping_in(document, "metadata"), _spec(document, old, server)
     yield from check_pod_annotations(metadata.get("annotations") or {}, spec, ANNOTATIONS)
     # A new pod's labels are added to its selectors; the old pod's selectors have them.
     labels = (metadata.get("labels") or {}) if old is None else {}
@@ -112,7 +111,7 @@ def _creation(document: Document, server: Server) -> Problems:
         yield forbidden((*SPEC, "ephemeralContainers"), "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):
         yield forbidden((*SPEC, "nodeName"), "cannot be set until all schedulingGates have been cleared")
-    annotations = mapping(document, "metadata", "annotations")
+    annotations = mapping_in(document, "metadata", "annotations")
     yield from check_profiles_match(annotations, spec, server, SPEC, is_pod=True)
 
 
@@ -121,18 +120,18 @@ def check_template(template: Document, server: Server, path: Path, *, old: Docum
     problems = _template(template, old, server, path)
     if old is None:
         return problems
-    before = {**old, "spec": in_most_tolerant_form(mapping(old, "spec"), server)}
+    before = {**old, "spec": in_most_tolerant_form(mapping_in(old, "spec"), server)}
     return new_problems(problems, _template(before, old, server, path))
 
 
 def _template(template: Document, old: Document | None, server: Server, path: Path) -> Problems:
-    metadata = mapping(template, "metadata")
+    metadata = mapping_in(template, "metadata")
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     at: Path = (*path, "metadata")
     yield from check_labels(labels, (*at, "labels"))
     yield from check_annotations(annotations, (*at, "annotations"))
-    before = None if old is None else mapping(old, "spec")
-    spec, where = _template_spec(mapping(template, "spec"), before, server), (*path, "spec")
+    before = None if old is None else mapping_in(old, "spec")
+    spec, where = _template_spec(mapping_in(template, "spec"), before, server), (*path, "spec")
     yield from check_pod_annotations(annotations, spec, (*at, "annotations"))
     yield from _check_spec(spec, server, where, labels, is_pod=False)
     yield from check_profiles_match(annotations, spec, server, where)

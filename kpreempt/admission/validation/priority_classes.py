@@ -6,13 +6,9 @@ Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/scheduling/validation/validatio
 
 from __future__ import annotations
 
-from kpreempt.admission.validation.metadata import (
-    check_immutable,
-    check_metadata,
-    check_metadata_update,
-    mapping,
-)
+from kpreempt.admission.validation.metadata import check_immutable, check_metadata, check_metadata_update
 from kpreempt.admission.validation.problems import Document, Problems, Server, forbidden, required, unsupported
+from kpreempt.model.documents import mapping_in
 
 _SYSTEM = "system-"
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -32,7 +28,7 @@ def check_priority_class(document: Document, old: Document | None, _: Server) ->
         yield from check_immutable(policy, before, _POLICY)
         return
     yield from check_metadata(document, is_namespaced=False)
-    name, value = mapping(document, "metadata").get("name", ""), document.get("value", 0)
+    name, value = mapping_in(document, "metadata").get("name", ""), document.get("value", 0)
     if name.startswith(_SYSTEM):
         if problem := _of_system(name, value, document.get("globalDefault", False)):
             detail = f"priority class names with '{_SYSTEM}' prefix are reserved for system use only. error: {problem}"

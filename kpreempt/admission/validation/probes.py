@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.pod_parts import HOOKS, PROBES
 from kpreempt.admission.validation.problems import (
     Document,
@@ -21,6 +20,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import port_name, port_number
+from kpreempt.model.documents import Path
 
 _PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")

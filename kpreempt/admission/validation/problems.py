@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kpreempt.admission.paths import Path, path_text
+from kpreempt.model.documents import Path, path_text
 
 Document = Mapping[str, Any]
 _LONGEST_VALUE = 200

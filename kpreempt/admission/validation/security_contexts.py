@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.environment import no_backsteps
 from kpreempt.admission.validation.pod_parts import SYSTEM_ADMIN, all_containers, elements, is_host_users
 from kpreempt.admission.validation.problems import (
@@ -24,6 +23,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import MAX_INT32, MAX_SUBDOMAIN, dns_subdomain
+from kpreempt.model.documents import Path
 
 LOCALHOST = "Localhost"
 LINUX, WINDOWS = "linux", "windows"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.metadata import check_label_selector
 from kpreempt.admission.validation.problems import Document, Problems, invalid
 from kpreempt.admission.validation.values import amount
+from kpreempt.model.documents import Path
 from kpreempt.model.labels import matches_requirement
 
 # Fields whose values are quantities.

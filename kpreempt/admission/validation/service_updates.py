@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.addresses import family_of
 from kpreempt.admission.validation.metadata import IMMUTABLE
 from kpreempt.admission.validation.problems import Document, Problem, Problems, forbidden, invalid
+from kpreempt.model.documents import Path
 
 HEADLESS = "None"
 SINGLE_STACK = "SingleStack"

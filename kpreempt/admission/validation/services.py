@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.addresses import address_problem, endpoint_problem, family_of, range_problem
-from kpreempt.admission.validation.metadata import check_labels, check_metadata, check_metadata_update, mapping
+from kpreempt.admission.validation.metadata import check_labels, check_metadata, check_metadata_update
 from kpreempt.admission.validation.problems import (
     Document,
     Problems,
@@ -43,6 +42,7 @@ from kpreempt.admission.validation.values import (
     port_number,
     qualified_name,
 )
+from kpreempt.model.documents import Path, mapping_in
 
 # The versions in which gates are on by default, and in which a rule ends.
 _STRICT_ADDRESSES = 36
@@ -78,13 +78,13 @@ def check_service(document: Document, old: Document | None, server: Server) -> P
 
     A Service in the cluster without an address, as written by hand, has one; it is not known which.
     """
-    spec, before = completed_spec(mapping(document, "spec")), None
+    spec, before = completed_spec(mapping_in(document, "spec")), None
     if old is None:
         name = dns_label if server.minor >= _RELAXED_NAMES else dns_1035_label
         yield from check_metadata(document, name=name)
     else:
         yield from check_metadata_update(document, old)
-        spec, before = updated_spec(spec, mapping(old, "spec"))
+        spec, before = updated_spec(spec, mapping_in(old, "spec"))
         yield from check_changes(spec, before)
     yield from _annotations(document, old, spec, server)
     yield from _by_type(spec, server, SERVICE_SPEC)
@@ -107,7 +107,7 @@ def _known(before: Document | None, field: str) -> Sequence[str]:
 
 
 def _annotations(document: Document, old: Document | None, spec: Document, server: Server) -> Problems:
-    annotations = mapping(document, "metadata", "annotations")
+    annotations = mapping_in(document, "metadata", "annotations")
     path: Path = ("metadata", "annotations")
     mode, hints = _TOPOLOGY_ANNOTATIONS
     if mode in annotations and annotations.get(hints, annotations[mode]) != annotations[mode]:
@@ -118,7 +118,7 @@ def _annotations(document: Document, old: Document | None, spec: Document, serve
     path = (*path, _RANGES_ANNOTATION)
     if type_of(spec) != _BALANCED:
         yield forbidden(path, "may only be used when `type` is 'LoadBalancer'")
-    if ranges.strip() and mapping(old or {}, "metadata", "annotations").get(_RANGES_ANNOTATION) != ranges:
+    if ranges.strip() and mapping_in(old or {}, "metadata", "annotations").get(_RANGES_ANNOTATION) != ranges:
         for each in ranges.split(","):
             if problem := range_problem(each.strip(), is_strict=server.minor >= _STRICT_ADDRESSES):
                 yield invalid(path, each, problem)
@@ -202,7 +202,7 @@ def _fixed_values(spec: Document, server: Server) -> Problems:
 
 
 def _affinity(spec: Document, path: Path) -> Problems:
-    seconds = mapping(spec, "sessionAffinityConfig", "clientIP").get("timeoutSeconds", 1)
+    seconds = mapping_in(spec, "sessionAffinityConfig", "clientIP").get("timeoutSeconds", 1)
     if spec.get("sessionAffinity") == "ClientIP" and not 0 < seconds <= _LONGEST_AFFINITY:
         yield invalid(path, seconds, f"must be greater than 0 and less than {_LONGEST_AFFINITY}")
 

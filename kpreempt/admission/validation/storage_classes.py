@@ -5,7 +5,6 @@ Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/storage/validation/validation.g
 
 from __future__ import annotations
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.metadata import (
     check_immutable,
     check_label_key,
@@ -23,6 +22,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import qualified_name
+from kpreempt.model.documents import Path
 
 _MAX_PARAMETERS = 512
 _MAX_SIZE = 256 * 1024

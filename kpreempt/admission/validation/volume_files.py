@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.environment import check_field_reference, check_resource_reference, no_backsteps
 from kpreempt.admission.validation.metadata import check_label_selector
 from kpreempt.admission.validation.pod_parts import elements
@@ -23,6 +22,7 @@ from kpreempt.admission.validation.problems import (
     unsupported,
 )
 from kpreempt.admission.validation.values import MAX_INT32, MAX_SUBDOMAIN, dns_label, dns_subdomain, qualified_name
+from kpreempt.model.documents import Path
 
 _FIELDS = frozenset(
     {"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"},

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.environment import no_backsteps
-from kpreempt.admission.validation.metadata import check_annotations, check_labels, mapping
+from kpreempt.admission.validation.metadata import check_annotations, check_labels
 from kpreempt.admission.validation.pod_parts import elements
 from kpreempt.admission.validation.problems import (
     Document,
@@ -31,6 +30,7 @@ from kpreempt.admission.validation.volume_files import (
     check_secret,
     descending_path,
 )
+from kpreempt.model.documents import Path, mapping_in
 
 Check = Callable[[Document, Server, Path], Problems]
 
@@ -114,7 +114,7 @@ def check_created_claims(spec: Document, pod: str, path: Path) -> Problems:
     """
     created = {f"{pod}-{volume.get('name')}" for volume, _ in elements(spec, "volumes", path) if "ephemeral" in volume}
     for volume, at in elements(spec, "volumes", path):
-        name, used = volume.get("name"), mapping(volume, "persistentVolumeClaim").get("claimName")
+        name, used = volume.get("name"), mapping_in(volume, "persistentVolumeClaim").get("claimName")
         claim = f"{pod}-{name}"
         if name and "ephemeral" in volume and (problem := dns_subdomain(claim)):
             yield invalid((*at, "name"), name, f'PVC name "{claim}": {problem}')
@@ -141,7 +141,7 @@ def _source(volume: Document, server: Server, path: Path) -> Problems:
 
 
 def _initiator(volume: Document, path: Path) -> Problems:
-    source = mapping(volume, "iscsi")
+    source = mapping_in(volume, "iscsi")
     name = volume.get("name", "")
     if "initiatorName" in source and len(f"{name}:{source.get('targetPortal', '')}".encode()) > _MAX_ISCSI_NAME:
         detail = (
@@ -292,7 +292,7 @@ def _ephemeral(source: Document, server: Server, path: Path) -> Problems:
     if template is None:
         yield required(at)
         return
-    metadata, where = mapping(template, "metadata"), (*at, "metadata")
+    metadata, where = mapping_in(template, "metadata"), (*at, "metadata")
     yield from check_annotations(metadata.get("annotations") or {}, (*where, "annotations"))
     yield from check_labels(metadata.get("labels") or {}, (*where, "labels"))
     for field, value in metadata.items():
@@ -301,7 +301,7 @@ def _ephemeral(source: Document, server: Server, path: Path) -> Problems:
             yield forbidden((*where, field), "cannot be set")
     from kpreempt.admission.validation.claims import check_claim_spec  # noqa: PLC0415 - few pods have such volumes
 
-    yield from check_claim_spec(mapping(template, "spec"), server, (*at, "spec"))
+    yield from check_claim_spec(mapping_in(template, "spec"), server, (*at, "spec"))
 
 
 def _image(source: Document, server: Server, path: Path) -> Problems:

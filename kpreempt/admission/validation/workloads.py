@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.claims import check_claim_spec
 from kpreempt.admission.validation.metadata import (
     IMMUTABLE,
@@ -18,7 +17,6 @@ from kpreempt.admission.validation.metadata import (
     check_labels,
     check_metadata,
     check_metadata_update,
-    mapping,
 )
 from kpreempt.admission.validation.pod_annotations import check_pod_annotations
 from kpreempt.admission.validation.pods import check_template
@@ -39,6 +37,7 @@ from kpreempt.admission.validation.selectors import (
     is_same,
 )
 from kpreempt.admission.validation.values import dns_label, dns_subdomain, int_or_percent, percentage_of
+from kpreempt.model.documents import Path, mapping_in
 
 SPEC: Path = ("spec",)
 TEMPLATE: Path = (*SPEC, "template")
@@ -79,9 +78,9 @@ def check_non_negative(part: Document, fields: Sequence[str], path: Path) -> Pro
 def check_deployment(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate a Deployment; its selector never changes."""
     yield from _common(document, old, server)
-    spec = mapping(document, "spec")
+    spec = mapping_in(document, "spec")
     yield from check_non_negative(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), SPEC)
-    yield from _deployment_strategy(mapping(spec, "strategy"), (*SPEC, "strategy"))
+    yield from _deployment_strategy(mapping_in(spec, "strategy"), (*SPEC, "strategy"))
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None:
         yield from check_non_negative(spec, ("progressDeadlineSeconds",), SPEC)
@@ -92,33 +91,33 @@ def check_deployment(document: Document, old: Document | None, server: Server) -
 def check_replica_set(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate a ReplicaSet; its selector never changes."""
     yield from _common(document, old, server)
-    yield from check_non_negative(mapping(document, "spec"), ("replicas", "minReadySeconds"), SPEC)
+    yield from check_non_negative(mapping_in(document, "spec"), ("replicas", "minReadySeconds"), SPEC)
 
 
 def check_daemon_set(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate a DaemonSet; its selector never changes."""
     yield from _common(document, old, server)
-    spec = mapping(document, "spec")
+    spec = mapping_in(document, "spec")
     yield from check_non_negative(spec, ("minReadySeconds", "revisionHistoryLimit"), SPEC)
-    strategy, path = mapping(spec, "updateStrategy"), (*SPEC, "updateStrategy")
+    strategy, path = mapping_in(spec, "updateStrategy"), (*SPEC, "updateStrategy")
     kind = strategy.get("type") or _ROLLING
     if kind == _ROLLING:
-        yield from _rolling_daemons(mapping(strategy, "rollingUpdate"), (*path, "rollingUpdate"))
+        yield from _rolling_daemons(mapping_in(strategy, "rollingUpdate"), (*path, "rollingUpdate"))
     elif kind != _ON_DELETE:
         yield unsupported((*path, "type"), kind, (_ON_DELETE, _ROLLING))
 
 
 def check_replication_controller(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate a ReplicationController. By default it selects the labels of its template."""
-    metadata = mapping(document, "metadata")
+    metadata = mapping_in(document, "metadata")
     if server.minor >= 35 and metadata.get("name"):
         # A prefix that is not used may have any form.
         metadata = {key: value for key, value in metadata.items() if key != "generateName"}
     yield from _metadata({**document, "metadata": metadata}, old)
-    spec = mapping(document, "spec")
+    spec = mapping_in(document, "spec")
     yield from check_non_negative(spec, ("replicas", "minReadySeconds"), SPEC)
-    template = mapping(spec, "template")
-    labels = mapping(template, "metadata", "labels")
+    template = mapping_in(spec, "template")
+    labels = mapping_in(template, "metadata", "labels")
     selector = spec.get("selector") or labels
     if not selector:
         yield required((*SPEC, "selector"))
@@ -135,22 +134,22 @@ def check_stateful_set(document: Document, old: Document | None, server: Server)
     """Validate a StatefulSet; which fields may change depends on the version."""
     yield from _metadata(document, old, is_label=True)
     yield from _selector(document, old)
-    spec = mapping(document, "spec")
+    spec = mapping_in(document, "spec")
     policy = spec.get("podManagementPolicy") or _POD_MANAGEMENT[0]
     if policy not in _POD_MANAGEMENT:
         detail = f"must be '{_POD_MANAGEMENT[0]}' or '{_POD_MANAGEMENT[1]}'"
         yield invalid((*SPEC, "podManagementPolicy"), policy, detail)
-    yield from _stateful_strategy(spec, None if old is None else mapping(old, "spec"), server)
-    for field, value in mapping(spec, _RETENTION_FIELD).items():
+    yield from _stateful_strategy(spec, None if old is None else mapping_in(old, "spec"), server)
+    for field, value in mapping_in(spec, _RETENTION_FIELD).items():
         if value not in ("", *_RETENTION):
             yield unsupported((*SPEC, _RETENTION_FIELD, field), value, _RETENTION)
     yield from check_non_negative(spec, ("replicas", "minReadySeconds"), SPEC)
-    yield from check_non_negative(mapping(spec, "ordinals"), ("start",), (*SPEC, "ordinals"))
+    yield from check_non_negative(mapping_in(spec, "ordinals"), ("start",), (*SPEC, "ordinals"))
     yield from _stateful_template(document, old, server)
     if old is None:
         yield from _new_stateful_set(spec, server)
     else:
-        yield from _stateful_update(spec, mapping(old, "spec"), server)
+        yield from _stateful_update(spec, mapping_in(old, "spec"), server)
 
 
 def _metadata(document: Document, old: Document | None, *, is_label: bool = False) -> Problems:
@@ -161,38 +160,38 @@ def _metadata(document: Document, old: Document | None, *, is_label: bool = Fals
 
 
 def _template_of(document: Document | None) -> Document | None:
-    return None if document is None else mapping(document, "spec", "template")
+    return None if document is None else mapping_in(document, "spec", "template")
 
 
 def _common(document: Document, old: Document | None, server: Server) -> Problems:
     """Validate the metadata, the selector and the template."""
     yield from _metadata(document, old)
     yield from _selector(document, old)
-    template = mapping(document, "spec", "template")
+    template = mapping_in(document, "spec", "template")
     yield from check_template(template, server, TEMPLATE, old=_template_of(old))
     yield from _long_running(template, "DaemonSet" if document["kind"] == "DaemonSet" else "ReplicaSet")
     if old is not None:
-        selector = mapping(document, "spec").get("selector")
-        if not is_same(selector, mapping(old, "spec").get("selector")):
+        selector = mapping_in(document, "spec").get("selector")
+        if not is_same(selector, mapping_in(old, "spec").get("selector")):
             yield invalid((*SPEC, "selector"), selector, IMMUTABLE)
 
 
 def _selector(document: Document, old: Document | None) -> Problems:
-    spec, kind, path = mapping(document, "spec"), document["kind"], (*SPEC, "selector")
+    spec, kind, path = mapping_in(document, "spec"), document["kind"], (*SPEC, "selector")
     selector = spec.get("selector")
     if selector is None and kind != "DaemonSet":
         yield required(path)
         return
-    known = mapping(old or {}, "spec").get("selector") if kind == "DaemonSet" else None
+    known = mapping_in(old or {}, "spec").get("selector") if kind == "DaemonSet" else None
     yield from check_selector_form(selector, known, path)
     if selector is not None and is_empty(selector):
         yield invalid(path, selector, f"empty selector is invalid for {_NAMES[kind]}")
-    yield from check_selected(selector, mapping(spec, "template"), TEMPLATE)
+    yield from check_selected(selector, mapping_in(spec, "template"), TEMPLATE)
 
 
 def _long_running(template: Document, kind: str) -> Problems:
     """Validate that the pods of a template run until they are deleted."""
-    spec, path = mapping(template, "spec"), (*TEMPLATE, "spec")
+    spec, path = mapping_in(template, "spec"), (*TEMPLATE, "spec")
     policy = spec.get("restartPolicy") or _ALWAYS
     if policy != _ALWAYS:
         yield unsupported((*path, "restartPolicy"), policy, (_ALWAYS,))
@@ -209,7 +208,7 @@ def _deployment_strategy(strategy: Document, path: Path) -> Problems:
     elif kind != _ROLLING:
         yield unsupported((*path, "type"), kind, (_RECREATE, _ROLLING))
     else:
-        rolling = {"maxUnavailable": "25%", "maxSurge": "25%", **mapping(strategy, "rollingUpdate")}
+        rolling = {"maxUnavailable": "25%", "maxSurge": "25%", **mapping_in(strategy, "rollingUpdate")}
         yield from _amounts_of_pods(rolling, at, limited=("maxUnavailable",))
         if _is_none(rolling["maxUnavailable"]) and _is_none(rolling["maxSurge"]):
             unavailable = rolling["maxUnavailable"]
@@ -244,8 +243,8 @@ def _is_none(value: object) -> bool:
 
 
 def _stateful_strategy(spec: Document, old: Document | None, server: Server) -> Problems:
-    strategy, path = mapping(spec, "updateStrategy"), (*SPEC, "updateStrategy")
-    before = mapping(old or {}, "updateStrategy")
+    strategy, path = mapping_in(spec, "updateStrategy"), (*SPEC, "updateStrategy")
+    before = mapping_in(old or {}, "updateStrategy")
     kind, rolling = strategy.get("type") or _ROLLING, strategy.get("rollingUpdate")
     known = [_ROLLING, _ON_DELETE]
     # The gate StatefulSetRecreateStrategy is off in 1.37.
@@ -262,7 +261,7 @@ def _stateful_strategy(spec: Document, old: Document | None, server: Server) -> 
         at = (*path, "rollingUpdate")
         yield from check_non_negative(rolling, ("partition",), at)
         # Before 1.37 the gate MaxUnavailableStatefulSet is off: a new value is dropped.
-        is_kept = server.minor >= 37 or "maxUnavailable" in mapping(before, "rollingUpdate")
+        is_kept = server.minor >= 37 or "maxUnavailable" in mapping_in(before, "rollingUpdate")
         if is_kept and (unavailable := rolling.get("maxUnavailable")) is not None:
             yield from _amounts_of_pods({"maxUnavailable": unavailable}, at, limited=("maxUnavailable",))
             if _is_none(unavailable):
@@ -270,24 +269,24 @@ def _stateful_strategy(spec: Document, old: Document | None, server: Server) -> 
 
 
 def _stateful_template(document: Document, old: Document | None, server: Server) -> Problems:
-    template = mapping(document, "spec", "template")
-    before = None if old is None else _complete_template(mapping(old, "spec"))
-    at, annotations = (*TEMPLATE, "metadata"), mapping(template, "metadata", "annotations")
+    template = mapping_in(document, "spec", "template")
+    before = None if old is None else _complete_template(mapping_in(old, "spec"))
+    at, annotations = (*TEMPLATE, "metadata"), mapping_in(template, "metadata", "annotations")
     # Before 1.34, and if the old template is invalid, only its metadata is validated.
     if server.minor < 34 or (before is not None and any(check_template(before, server, TEMPLATE))):
-        yield from check_labels(mapping(template, "metadata", "labels"), (*at, "labels"))
+        yield from check_labels(mapping_in(template, "metadata", "labels"), (*at, "labels"))
         yield from check_annotations(annotations, (*at, "annotations"))
-        yield from check_pod_annotations(annotations, mapping(template, "spec"), (*at, "annotations"))
+        yield from check_pod_annotations(annotations, mapping_in(template, "spec"), (*at, "annotations"))
     else:
-        yield from check_template(_complete_template(mapping(document, "spec")), server, TEMPLATE)
+        yield from check_template(_complete_template(mapping_in(document, "spec")), server, TEMPLATE)
     yield from _long_running(template, "StatefulSet")
 
 
 def _complete_template(spec: Document) -> Document:
     """Return the template of the pods with their claims, and without what the controller replaces."""
-    template = mapping(spec, "template")
-    names = {mapping(each, "metadata").get("name", "") for each in spec.get("volumeClaimTemplates") or ()}
-    pod = {key: value for key, value in mapping(template, "spec").items() if key not in ("hostname", "subdomain")}
+    template = mapping_in(spec, "template")
+    names = {mapping_in(each, "metadata").get("name", "") for each in spec.get("volumeClaimTemplates") or ()}
+    pod = {key: value for key, value in mapping_in(template, "spec").items() if key not in ("hostname", "subdomain")}
     claims = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(names)]
     volumes = [each for each in pod.get("volumes") or () if each.get("name", "") not in names]
     return {**template, "spec": {**pod, "volumes": [*volumes, *claims]}}
@@ -300,7 +299,7 @@ def _new_stateful_set(spec: Document, server: Server) -> Problems:
     if server.minor >= 34:
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
             path = (*SPEC, "volumeClaimTemplates", index, "spec")
-            yield from check_claim_spec(mapping(claim, "spec"), server, path)
+            yield from check_claim_spec(mapping_in(claim, "spec"), server, path)
 
 
 def _stateful_update(spec: Document, old: Document, server: Server) -> Problems:
@@ -327,7 +326,7 @@ def _comparable(spec: Document, field: str) -> Any:
     if field != "volumeClaimTemplates":
         return value
     return [
-        {"metadata": each.get("metadata"), "spec": {"volumeMode": "Filesystem", **mapping(each, "spec")}}
+        {"metadata": each.get("metadata"), "spec": {"volumeMode": "Filesystem", **mapping_in(each, "spec")}}
         for each in value or ()
     ]
 

@@ -23,7 +23,7 @@ from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.rollout.apply import is_complete
 from kpreempt.analysis.check.rollout.records import Plan
-from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.controllers.actions import SyncError
@@ -31,6 +31,7 @@ from kpreempt.controllers.disruption import WITHOUT_SCALE, desired_healthy, need
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in, mappings_in
 from kpreempt.model.meta import ObjectMeta, grouped
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.policy import (

@@ -41,7 +41,6 @@ from kpreempt.analysis.check.simulations import (
 )
 from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, of_rejected_pods, removals
 from kpreempt.analysis.check.unread import unread_except_workloads, unread_policies, unread_quotas
-from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import allocatable_of
@@ -51,6 +50,7 @@ from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import grouped
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import VOLCANO

@@ -24,13 +24,14 @@ from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload, Reset
-from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.simulation.kubelet import is_not_ready
 from kpreempt.controllers.actions import is_ready
 from kpreempt.gate_rules import RuleId
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in, mappings_in
 from kpreempt.model.labels import LabelIndex, LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Service

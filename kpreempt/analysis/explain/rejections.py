@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kpreempt.admission.defaults import with_defaults
-from kpreempt.admission.paths import Path
 from kpreempt.admission.schema import decoded
 from kpreempt.admission.validation import Problem, Server, problems_of
 from kpreempt.analysis.algorithms import AnalysisContext
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.workload_pods import WORKLOAD_KINDS, PodTemplate
+from kpreempt.model.documents import Path, mapping_in
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.verdict import Outcome, PodSummary, Verdict
 

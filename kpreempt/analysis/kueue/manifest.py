@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.kueue.objects import POD_GROUP
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP, QUEUE_LABEL
 from kpreempt.verdict.unread import missing
 

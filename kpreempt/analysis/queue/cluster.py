@@ -10,10 +10,10 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from kpreempt.admission import apply_object_defaults, fill_priorities
-from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.what_if import plain_document
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import DEFAULT_NAMESPACE, replace_in, with_creation_time
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition

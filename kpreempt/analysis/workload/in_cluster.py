@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.admission import ApiServerRules
 from kpreempt.admission.daemon_sets import daemon_node_names
-from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.analysis.pod_inputs import (
     Decode,
@@ -29,6 +29,7 @@ from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of, tie_to
 from kpreempt.controllers.actions import deployment_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import controller_of, replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim

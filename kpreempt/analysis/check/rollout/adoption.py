@@ -15,12 +15,13 @@ import msgspec
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, record_document
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.records import Adoption, PlannedWorkload
-from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.controllers.actions import JOB_FINALIZER
 from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of, replace_in
 

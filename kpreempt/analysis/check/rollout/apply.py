@@ -19,7 +19,8 @@ import msgspec
 from kpreempt.admission.defaults import template_with_defaults, with_defaults
 from kpreempt.analysis.check.rollout.kinds import SIZE_FIELDS
 from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
-from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document
+from kpreempt.model.documents import mapping_in, mappings_in
 from kpreempt.model.quantity import NANO_PER_MILLI, quantity
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 

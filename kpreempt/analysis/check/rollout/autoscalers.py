@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.analysis.check.rollout.apply import last_applied
-from kpreempt.analysis.check.rollout.kinds import group_of
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Reset
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.model.documents import group_of, mapping_in
 from kpreempt.model.meta import grouped
 from kpreempt.verdict import Assumption, AssumptionKind
 

@@ -22,7 +22,6 @@ from kpreempt.analysis.check.rollout.kinds import (
     POD_OWNERS,
     VALIDATING,
     Deletion,
-    group_of,
     is_known,
     is_namespaced,
     is_other,
@@ -30,8 +29,9 @@ from kpreempt.analysis.check.rollout.kinds import (
     parse_deletion,
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.meta import ObjectMeta, controller_of
 
 Identity = tuple[str, str, str]

@@ -14,8 +14,9 @@ from enum import StrEnum
 
 import msgspec
 
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.naming import some_of
+from kpreempt.model.documents import mapping_in
 from kpreempt.model.labels import parse_int64
 from kpreempt.verdict import Assumption, AssumptionKind
 

@@ -27,11 +27,11 @@ from kpreempt.analysis.check.rollout.kinds import (
     POD_OWNERS,
     VALIDATING,
     cluster_kind_of,
-    group_of,
     is_pod_owner,
 )
 from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
-from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document
+from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.meta import SALT, ObjectMeta, controller_of
 from kpreempt.model.pod import PodAnnotations, PodSpec
 from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION, PersistentVolumeClaim

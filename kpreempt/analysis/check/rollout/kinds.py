@@ -13,8 +13,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kpreempt.analysis.document_reader import Document, mapping_in
+from kpreempt.analysis.document_reader import Document
 from kpreempt.errors import UsageError
+from kpreempt.model.documents import group_of, mapping_in
 from kpreempt.model.kinds import KINDS, Kind
 
 # Owners of pods, with the groups that Kubernetes' own controllers watch.
@@ -71,12 +72,6 @@ def plural_of(kind: str) -> str:
     if word.endswith("s"):
         return f"{word}es"
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-
-
-def group_of(document: Document) -> str:
-    """The API group of an object; empty for the core group."""
-    api_version = document.get("apiVersion")
-    return api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
 
 
 def is_pod_owner(document: Document) -> bool:

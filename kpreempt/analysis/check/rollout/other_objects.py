@@ -24,18 +24,18 @@ from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
     MUTATING,
     POD_OWNERS,
-    group_of,
     is_mutating,
     makes_no_pods,
     plural_of,
     unknown_effect,
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument, position
-from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Candidates, Scales, failed_status, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of
+from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.kinds import Kind
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import replace_in

@@ -37,7 +37,6 @@ from kpreempt.analysis.check.rollout.kinds import (
     POD_OWNERS,
     Deletion,
     cluster_kind_of,
-    group_of,
     is_known,
     is_namespaced,
     is_pod_owner,
@@ -64,7 +63,7 @@ from kpreempt.analysis.check.rollout.review import Rejection, Review
 from kpreempt.analysis.check.rollout.server_dry_run import Reviewer, accepted_by_policies, decided_review
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
-from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.explain.rejections import LineOf, rejection_of
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.pod_inputs import Decode
@@ -72,6 +71,7 @@ from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.kueue import QUEUE_LABEL
 from kpreempt.model.meta import controller_of, grouped
 from kpreempt.verdict import Assumption, AssumptionKind

@@ -14,16 +14,16 @@ from kpreempt.admission.policies.objects import admitted_pod
 from kpreempt.admission.policies.policies import Outcome, review
 from kpreempt.admission.policies.requests import Request
 from kpreempt.admission.policies.state import PolicyState
-from kpreempt.admission.validation.metadata import mapping
 from kpreempt.admission.validation.problems import Problem, Problems
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
-from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_pod_owner, makes_no_pods, plural_of
+from kpreempt.analysis.check.rollout.kinds import is_known, is_pod_owner, makes_no_pods, plural_of
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
+from kpreempt.model.documents import group_of, mapping_in
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import ChangeKind
 
@@ -136,7 +136,7 @@ class ChangePolicies:
         return str(next(filter(None, found), plural_of(kind)))
 
     def _admitted(self, pod: Mapping[str, Any], *, is_generated: bool = False) -> Document:
-        namespace = mapping(pod, "metadata").get("namespace")
+        namespace = mapping_in(pod, "metadata").get("namespace")
         ranges = [each for each in self._cluster.limit_ranges if each.metadata.namespace == namespace]
         return admitted_pod(pod, ranges, is_generated=is_generated)
 

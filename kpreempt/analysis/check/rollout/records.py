@@ -12,16 +12,16 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.problems import DEFAULT_MINOR, Problem
 from kpreempt.analysis.check.rollout.hooks import Applier, Order, hook_of, is_omitted
-from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_namespaced
-from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
+from kpreempt.analysis.check.rollout.kinds import is_known, is_namespaced
+from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe
 from kpreempt.analysis.explain.rejections import LineOf
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.workload_pods import PodTemplate, joined
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import Path, group_of, mapping_in
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change
 

@@ -32,9 +32,10 @@ from kpreempt.analysis.check.rollout.kept_documents import is_digest, kept, salt
 from kpreempt.analysis.check.rollout.kinds import cluster_kind_of, is_known
 from kpreempt.analysis.check.rollout.policies import ChangePolicies
 from kpreempt.analysis.check.rollout.records import ApplyOptions, is_nested_too_deeply
-from kpreempt.analysis.document_reader import Document, describe, mapping_in
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
 
 _DEFINITION = "CustomResourceDefinition"
 _DEFINITIONS = ("apiextensions.k8s.io", _DEFINITION)

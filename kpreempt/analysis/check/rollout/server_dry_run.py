@@ -24,11 +24,12 @@ from typing import Any, Protocol
 from kpreempt.admission.validation import Problem
 from kpreempt.analysis.check.rollout.apply import LAST_APPLIED, applied, last_applied
 from kpreempt.analysis.check.rollout.hooks import Applier
-from kpreempt.analysis.check.rollout.kinds import ADMISSION, group_of
+from kpreempt.analysis.check.rollout.kinds import ADMISSION
 from kpreempt.analysis.check.rollout.records import ServerDecisions
 from kpreempt.analysis.check.rollout.review import merged_custom
-from kpreempt.analysis.document_reader import NEW, Document, describe, mapping_in
+from kpreempt.analysis.document_reader import NEW, Document, describe
 from kpreempt.analysis.workload_pods import joined
+from kpreempt.model.documents import group_of, mapping_in
 
 # ``spec.containers[0].name``, ``metadata.labels[a.b/c]``.
 _FIELD_PARTS = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")

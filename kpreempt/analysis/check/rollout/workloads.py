@@ -36,10 +36,11 @@ from kpreempt.analysis.check.rollout.records import (
     is_nested_too_deeply,
     position,
 )
-from kpreempt.analysis.document_reader import NEW, Document, describe, mapping_in, mappings_in
+from kpreempt.analysis.document_reader import NEW, Document, describe
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of
 from kpreempt.controllers.stateful_set import MAX_ORDINAL
+from kpreempt.model.documents import mapping_in, mappings_in
 from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.verdict import Assumption

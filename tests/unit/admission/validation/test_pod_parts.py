@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kpreempt.admission.paths import Path
 from kpreempt.admission.validation.pod_parts import new_problems, without_disabled_fields
 from kpreempt.admission.validation.problems import Problem, Server
+from kpreempt.model.documents import Path
 
 
 def kept(spec: str, minor: int, old: str = "{}") -> Any:
