@@ -19,7 +19,7 @@ quotas are not checked here. The steps:
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import msgspec
@@ -38,12 +38,13 @@ from kpreempt.model.workloads import RuntimeClass
 from kpreempt.verdict import Assumption, DefaultedField
 from kpreempt.verdict.unread import unread_of
 
+# The taints of a failed node, and how long pods tolerate them by default.
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
+DEFAULT_SECONDS = 300
 
 _EVERY_CLUSTER_HAS = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 _RUNTIME_CLASS = "RuntimeClass"
-_DEFAULT_SECONDS = 300
 _REASON = "admission plugin DefaultTolerationSeconds"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -114,15 +115,23 @@ def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 def _with_default_tolerations(pod: Pod) -> Admission:
     """Add tolerations of 300 s for nodes that are not ready or unreachable, unless the pod has its own."""
     added = [
-        Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=_DEFAULT_SECONDS)
-        for key in (NOT_READY, UNREACHABLE)
-        if not any(each.key in (key, "") and each.effect in ("NoExecute", "") for each in pod.spec.tolerations)
+        Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=DEFAULT_SECONDS)
+        for key in not_tolerated([(each.key, each.effect) for each in pod.spec.tolerations])
     ]
     if not added:
         return Admission(pod)
     tolerations = [*pod.spec.tolerations, *added]
     changes = _toleration_changes(pod.spec.tolerations, tolerations, _REASON)
     return Admission(replace_in(pod, "spec", tolerations=tolerations), changes)
+
+
+def not_tolerated(tolerated: Collection[tuple[str, str]]) -> list[str]:
+    """Return the taints that a new pod gets default tolerations for, given the keys and effects of its own ones."""
+    return [
+        key
+        for key in (NOT_READY, UNREACHABLE)
+        if not any(its_key in (key, "") and effect in ("NoExecute", "") for its_key, effect in tolerated)
+    ]
 
 
 def merge_tolerations(first: list[Toleration], second: list[Toleration]) -> list[Toleration]:

@@ -13,7 +13,7 @@ from copy import deepcopy
 from functools import partial
 from typing import Any, Final
 
-from kpreempt.admission.admit import NOT_READY, UNREACHABLE
+from kpreempt.admission.admit import DEFAULT_SECONDS, not_tolerated
 from kpreempt.admission.plugin_state import DEFAULT_ACCOUNT
 from kpreempt.admission.policies.requests import UNKNOWN
 from kpreempt.admission.schema import ApiTypes, api_types, fields_of, required_of, type_of_kind
@@ -173,15 +173,10 @@ def admitted_pod(
         _add_limits(each, limit_ranges)
     if spec.get("automountServiceAccountToken") is not False:
         _mount_token(spec, containers)
-    tolerated = {each.get("key") for each in spec.get("tolerations") or []}
-    spec["tolerations"] = [
-        *(spec.get("tolerations") or []),
-        *(
-            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-            for key in (NOT_READY, UNREACHABLE)
-            if not {key, None, ""} & tolerated
-        ),
-    ]
+    own = spec.get("tolerations") or []
+    missing = not_tolerated([(each.get("key") or "", each.get("effect") or "") for each in own])
+    added = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": DEFAULT_SECONDS}
+    spec["tolerations"] = [*own, *({"key": key, **added} for key in missing)]
     if is_generated:
         _hide_computed(result.setdefault("metadata", {}))
     return result

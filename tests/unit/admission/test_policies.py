@@ -392,6 +392,29 @@ def test_a_new_pod_is_as_the_default_plugins_change_it() -> None:
         assert unevaluated(policy(expression, rules=[PODS]), binding(), of=of, resource="pods")
 
 
+@pytest.mark.parametrize(
+    ("tolerations", "count"),
+    [
+        pytest.param([], 2, id="none"),
+        pytest.param([{"operator": "Exists"}], 1, id="of all taints"),
+        pytest.param([{"operator": "Exists", "effect": "NoSchedule"}], 3, id="of all taints with another effect"),
+        pytest.param([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}], 2, id="of one taint"),
+        pytest.param([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}], 3, id="of another effect"),
+    ],
+)
+def test_a_new_pod_gets_the_default_tolerations_that_it_lacks(tolerations: list[Document], count: int) -> None:
+    made = pod()
+    made["spec"]["tolerations"] = tolerations
+    assert len(admitted_pod(made)["spec"]["tolerations"]) == count
+
+
+def test_a_new_pod_has_one_account_in_both_fields() -> None:
+    made = pod()
+    made["spec"]["serviceAccount"] = "web"
+    spec = admitted_pod(with_defaults(made))["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("web", "web")
+
+
 @pytest.mark.parametrize("kind", ["Mutating", "Validating"])
 @pytest.mark.parametrize(
     ("hook", "is_called"),
