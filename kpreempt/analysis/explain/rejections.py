@@ -7,6 +7,7 @@ update may differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from kpreempt.admission.defaults import with_defaults
 from kpreempt.admission.schema import decoded
@@ -26,7 +27,14 @@ POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _PROBLEMS_SHOWN = 3
 
 
-def rejection_of(text: bytes, line: int, found: Sequence[Problem], line_of: LineOf) -> tuple[int, str]:
+class Rejection(NamedTuple):
+    """Why an object is rejected, and the line of the first problem."""
+
+    line: int
+    reason: str
+
+
+def rejection_of(text: bytes, line: int, found: Sequence[Problem], line_of: LineOf) -> Rejection:
     """Return the line of the first problem of an object, and all its problems as one text.
 
     The object begins on ``line`` of its source's ``text``, which is empty if it is not available.
@@ -36,7 +44,7 @@ def rejection_of(text: bytes, line: int, found: Sequence[Problem], line_of: Line
     shown = [problem if at == first else f"line {at}: {problem}" for at, problem in problems]
     if more := len(found) - len(shown):
         shown.append(f"and {more:,} more")
-    return first, "; ".join(shown)
+    return Rejection(first, "; ".join(shown))
 
 
 def rejected_template(document: Document, source: str, line: int, text: bytes, line_of: LineOf) -> PodTemplate | None:

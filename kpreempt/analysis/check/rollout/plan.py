@@ -59,12 +59,12 @@ from kpreempt.analysis.check.rollout.records import (
     place,
     position,
 )
-from kpreempt.analysis.check.rollout.review import Rejection, Review
+from kpreempt.analysis.check.rollout.review import Review
 from kpreempt.analysis.check.rollout.server_dry_run import Reviewer, accepted_by_policies, decided_review
 from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, plan_workload, size_in_cluster
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, describe
-from kpreempt.analysis.explain.rejections import LineOf, rejection_of
+from kpreempt.analysis.explain.rejections import LineOf, Rejection, rejection_of
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.cluster import Workloads
@@ -399,7 +399,7 @@ class _Planner:
         """Whether the API server rejects a manifest, which is noted."""
         problems = review.problems(given.document)
         if problems:
-            self.reject(given, Rejection(*rejection_of(given.text, given.line, problems, line_of)))
+            self.reject(given, rejection_of(given.text, given.line, problems, line_of))
         return bool(problems)
 
     def reject(self, given: ManifestDocument, rejection: Rejection | None = None) -> None:

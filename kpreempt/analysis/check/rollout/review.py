@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 from kpreempt.admission.custom_resources import definition_of, is_custom, problems_of_custom
 from kpreempt.admission.defaults import with_defaults
@@ -39,13 +39,6 @@ from kpreempt.model.documents import mapping_in
 
 _DEFINITION = "CustomResourceDefinition"
 _DEFINITIONS = ("apiextensions.k8s.io", _DEFINITION)
-
-
-class Rejection(NamedTuple):
-    """Why an object is rejected, and the line of the first problem."""
-
-    line: int
-    reason: str
 
 
 class Review:
