@@ -130,9 +130,15 @@ def version_of(reference: Path) -> str:
     return subprocess.run([reference, "-version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
+# The folder outside ``cmd`` that a program also needs.
+_PACKAGES = {"apiserver": "jsonlines", "controllers": "controllers", "reference": "jsonlines"}
+
+
 def _recipe(name: str, version: str) -> Recipe:
     """What the program is built from, without the sources of other programs, so that they need no rebuild."""
-    folders = [SOURCES / "cmd" / name, *([SOURCES / "controllers"] if name == "controllers" else [])]
+    folders = [SOURCES / "cmd" / name]
+    if name in _PACKAGES:
+        folders.append(SOURCES / _PACKAGES[name])
     sources = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".go", ".yaml")]
     pinned = [SOURCES / "go.mod", SOURCES / "go.sum"]
     target, options = MAKES[name], []

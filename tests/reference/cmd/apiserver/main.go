@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	"kpreempt.io/reference/jsonlines"
 )
 
 // query is a line of input.
@@ -52,29 +52,7 @@ func run(input io.Reader, output io.Writer) error {
 		return err
 	}
 	defer server.close()
-	lines := bufio.NewReaderSize(input, 1<<20)
-	writer := bufio.NewWriterSize(output, 1<<16)
-	encoder := json.NewEncoder(writer)
-	encoder.SetEscapeHTML(false)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 1 {
-			if err := encoder.Encode(server.answer(line)); err != nil {
-				return err
-			}
-			if lines.Buffered() == 0 {
-				if err := writer.Flush(); err != nil {
-					return err
-				}
-			}
-		}
-		if err == io.EOF {
-			return writer.Flush()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return jsonlines.Answer(input, output, server.answer)
 }
 
 func main() {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+	"kpreempt.io/reference/jsonlines"
 )
 
 // scenario is one line of input.
@@ -93,27 +93,5 @@ func run(given options, input io.Reader, output io.Writer) error {
 		}
 	}
 	defer player.drop()
-	lines := bufio.NewReaderSize(input, 1<<20)
-	writer := bufio.NewWriterSize(output, 1<<16)
-	encoder := json.NewEncoder(writer)
-	encoder.SetEscapeHTML(false)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 1 {
-			if err := encoder.Encode(player.play(line)); err != nil {
-				return err
-			}
-			if lines.Buffered() == 0 {
-				if err := writer.Flush(); err != nil {
-					return err
-				}
-			}
-		}
-		if err == io.EOF {
-			return writer.Flush()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return jsonlines.Answer(input, output, player.play)
 }
