@@ -12,6 +12,8 @@ from tests.parity.reference import program_for_tests
 from tests.tiers import quick_indexes
 
 ASKED = 60
+# Of several quotas or LimitRanges that reject a pod, the server names any one: the recorded one must be among them.
+ATTEMPTS = 60
 
 
 @pytest.mark.go
@@ -21,8 +23,13 @@ def test_the_api_server_still_says_what_is_recorded(path: Path) -> None:
         program_for_tests("apiserver", version)
     recorded = cases(path)
     chosen = [recorded[index] for index in sorted(quick_indexes(len(recorded), ASKED))]
-    answered = with_reasons(case._replace(reasons={}) for case in chosen)
-    assert {str(case): case.reasons for case in answered} == {str(case): _listed(case) for case in chosen}
+    different = chosen
+    for _ in range(ATTEMPTS):
+        answered = with_reasons(case._replace(reasons={}) for case in different)
+        different = [case for case, now in zip(different, answered, strict=True) if now.reasons != _listed(case)]
+        if not different:
+            break
+    assert not [str(case) for case in different]
 
 
 def _listed(case: Case) -> dict[str, list[str]]:
