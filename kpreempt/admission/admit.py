@@ -126,7 +126,7 @@ def _with_default_tolerations(pod: Pod) -> Admission:
 
 
 def not_tolerated(tolerated: Collection[tuple[str, str]]) -> list[str]:
-    """Return the taints that a new pod gets default tolerations for, given the keys and effects of its own ones."""
+    """Return the taints that a new pod gets tolerations for, given the keys and effects that it tolerates already."""
     return [
         key
         for key in (NOT_READY, UNREACHABLE)
