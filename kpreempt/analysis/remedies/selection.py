@@ -1,0 +1,56 @@
+"""Which of the proven remedies are shown, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kpreempt.verdict.remedies import Remedy, RemedyStage
+
+_STAGES = {stage: index for index, stage in enumerate(RemedyStage)}
+
+
+def selected(found: Iterable[Remedy], most: int) -> list[Remedy]:
+    """The minimal ones of the remedies, in the order in which an expert would try them, up to ``most``.
+
+    Remedies that are equally good keep their order.
+    """
+    ordered = sorted(found, key=_order)
+    minimal: list[Remedy] = []
+    for index, each in enumerate(ordered):
+        others = (*minimal, *ordered[index + 1 :])
+        if not any(_makes_redundant(other, each) for other in others):
+            minimal.append(each)
+    return minimal[:most]
+
+
+def _order(remedy: Remedy) -> tuple[object, ...]:
+    is_partial = remedy.scheduled < remedy.pods
+    return not remedy.solves, is_partial, bool(remedy.evicted), _STAGES[remedy.stage], len(remedy.changes)
+
+
+def _makes_redundant(smaller: Remedy, larger: Remedy) -> bool:
+    """Whether the larger remedy does everything that the smaller one does, and more, for no better result."""
+    if smaller is larger or not _is_as_good(smaller, larger):
+        return False
+    keys, larger_keys = (
+        {(change.kind, change.subject, change.field) for change in each.changes} for each in (smaller, larger)
+    )
+    if keys != larger_keys:
+        return keys < larger_keys
+    # The same changes with other amounts: the one that changes less, or else the first.
+    amounts, larger_amounts = map(_amounts, (smaller, larger))
+    return all(first <= second for first, second in zip(amounts, larger_amounts, strict=True))
+
+
+def _amounts(remedy: Remedy) -> Sequence[int]:
+    ordered = sorted(remedy.changes, key=lambda change: (change.kind, change.subject, change.field))
+    return [abs((change.after or 0) - (change.before or 0)) for change in ordered]
+
+
+def _is_as_good(first: Remedy, second: Remedy) -> bool:
+    return (
+        first.solves >= second.solves
+        and first.scheduled - first.pods >= second.scheduled - second.pods
+        and len(first.evicted) <= len(second.evicted)
+        and first.pending <= second.pending
+    )

@@ -1,0 +1,140 @@
+"""What would help: changes that were applied in a simulation, and what they brought there.
+
+Every command has the same record, so that a remedy has the same form whether a pod is pending, a rollout fails, a drain
+is blocked or a Workload is not admitted.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from kpreempt.verdict.base import Record, UntrackedRecord
+
+
+class RemedyStage(StrEnum):
+    """When an expert would consider a remedy, earliest first.
+
+    ``Repair``: something is broken, such as a pod that is not ready, a node that is gone or a stale annotation.
+    ``Requester``: the pod or workload in question requests something else. ``Capacity``: a node is uncordoned or added.
+    ``Limit``: a PodDisruptionBudget, a quota or another policy allows more. ``Priority``: the pod outranks others.
+    ``Deletion``: an object is deleted.
+    """
+
+    REPAIR = "Repair"
+    REQUESTER = "Requester"
+    CAPACITY = "Capacity"
+    LIMIT = "Limit"
+    PRIORITY = "Priority"
+    DELETION = "Deletion"
+
+
+class ChangeKind(StrEnum):
+    """The kind of a change. ``subject`` of the change is in parentheses.
+
+    Changes to the pod in question: ``request`` (a resource), ``maxSkew``, ``nodeTaintsPolicy``, ``matchLabelKeys`` and
+    ``topologySpread`` (a constraint), ``toleration`` (a taint), ``preference``, ``nodeSelector``, ``nodeAffinity``,
+    ``podAffinity``, ``podAntiAffinity`` (what is dropped), ``labelValue`` (the requirement with another value),
+    ``hostPort``, ``preemptionPolicy``, ``priority``, ``pin`` (a label).
+
+    Changes to the cluster: ``set`` (an object, with a field and its new value; ``null`` removes the field), ``scale``
+    (a workload), ``repair`` (pods, or a node), ``restart`` (a workload), ``uncordon`` and ``cordon`` (a node),
+    ``addNode`` (a node that the new one is like), ``budget`` (a PodDisruptionBudget), ``create`` and ``delete`` (an
+    object).
+
+    ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first).
+    """
+
+    REQUEST = "request"
+    MAX_SKEW = "maxSkew"
+    NODE_TAINTS_POLICY = "nodeTaintsPolicy"
+    MATCH_LABEL_KEYS = "matchLabelKeys"
+    TOLERATION = "toleration"
+    PREFERENCE = "preference"
+    LABEL_VALUE = "labelValue"
+    NODE_SELECTOR = "nodeSelector"
+    NODE_AFFINITY = "nodeAffinity"
+    POD_AFFINITY = "podAffinity"
+    POD_ANTI_AFFINITY = "podAntiAffinity"
+    SPREAD = "topologySpread"
+    HOST_PORT = "hostPort"
+    PREEMPTION_POLICY = "preemptionPolicy"
+    PRIORITY = "priority"
+    UNCORDON = "uncordon"
+    BUDGET = "budget"
+    CORDON = "cordon"
+    PIN = "pin"
+    SET = "set"
+    SCALE = "scale"
+    REPAIR = "repair"
+    RESTART = "restart"
+    ADD_NODE = "addNode"
+    CREATE = "create"
+    DELETE = "delete"
+    OPTION = "option"
+    ORDER = "order"
+
+
+class Change(UntrackedRecord, frozen=True, omit_defaults=True):
+    """One change.
+
+    ``before`` and ``after`` are set for numbers; for resources they are in milli-CPU, bytes or units. ``field`` is the
+    path of a changed field in its object (``spec.strategy.type``), and ``value`` its new value.
+    """
+
+    kind: ChangeKind
+    subject: str = ""
+    before: int | None = None
+    after: int | None = None
+    field: str = ""
+    value: Any = None
+
+
+class ObjectEdit(Record, frozen=True, omit_defaults=True):
+    """A change to an object (``Deployment shop/api``): a JSON merge patch, or its deletion.
+
+    In a merge patch (RFC 7386), ``null`` removes a field, and a list replaces a list.
+    """
+
+    object: str
+    patch: dict[str, Any] = {}
+    deletes: bool = False
+
+
+class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Changes that together help, proven by a simulation with all of them.
+
+    ``options`` are arguments with which the same command applies them, ``edits`` are what they change in the cluster or
+    in the manifests. If a remedy has neither, its effect was simulated, but how to achieve it is up to the reader.
+
+    ``solves`` the whole request, or else only the problem that it is listed for. ``nodes`` are those on which the pod
+    then runs (several if the choice is random). ``evicted`` pods are evicted for it; all of them run again, or are
+    replaced. Of the ``pods`` that wait for the same reason, ``scheduled`` then run. ``pending`` counts the pods that
+    ran before and have no node at the end. ``clears_after`` is set if nothing needs to be done: the problem is over
+    after this many seconds. ``manager`` is the custom resource (``Cluster db/pg``) whose operator may revert the
+    changes.
+    """
+
+    stage: RemedyStage
+    changes: list[Change]
+    options: list[str] = []
+    edits: list[ObjectEdit] = []
+    solves: bool = True
+    nodes: list[str] = []
+    evicted: list[str] = []
+    scheduled: int = 0
+    pods: int = 0
+    pending: int = 0
+    clears_after: int | None = None
+    manager: str = ""
+
+
+class RemedySearch(Record, frozen=True, omit_defaults=True):
+    """How thorough the search for remedies was: ``tried`` combinations of changes, and ``untried`` ones.
+
+    ``reason`` says why it stopped or did not start; empty if all candidates were tried.
+    """
+
+    tried: int = 0
+    untried: int = 0
+    reason: str = ""
