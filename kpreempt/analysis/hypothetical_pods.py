@@ -25,6 +25,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import has_only_containers, pod_requests, requests_in_units
 from kpreempt.verdict import Change, ChangeKind, Outcome
 from kpreempt.verdict.at_risk import SizeName, Threshold
+from kpreempt.verdict.remedies import RemedyStage
 
 Requests = Mapping[str, int]
 NAMESPACE = DEFAULT_NAMESPACE
@@ -117,6 +118,7 @@ def _tie(node_name: str) -> Edit:
     field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     return Edit(
+        stage=RemedyStage.REQUESTER,
         changes=[Change(ChangeKind.PIN, subject=node_name)],
         overrides=Overrides(
             assignments=[

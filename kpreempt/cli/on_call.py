@@ -119,7 +119,8 @@ class _PendingPoller:
         loaded = run.load(self._live[flags.context], Needs(extra_fields=self._factory.extra_fields, with_events=True))
         context = run.context(loaded, self._factory, run.now(), self._live[flags.context])
         context = context._replace(spread=Spread(run.stopwatch, self._request.jobs))
-        seconds = _SECONDS_OF_SEARCH if self._is_wide else None
+        # A watch repeats the answer every few seconds; only the wide table has the time for a search.
+        seconds = _SECONDS_OF_SEARCH if self._is_wide or not self._request.watch else None
         found: PendingPods = answer(context, self._request.having(seconds_of_search=seconds)).record
         if not self._request.watch:
             return found

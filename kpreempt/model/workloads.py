@@ -164,8 +164,31 @@ class StatefulSet(_Workload, frozen=True):
     """Pods with stable identities, created one after another."""
 
 
-class Deployment(_Workload, frozen=True):
+class RollingUpdate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How many pods a rollout may remove or add at a time, as numbers or percentages; ``None`` means 25%."""
+
+    max_unavailable: int | str | None = None
+    max_surge: int | str | None = None
+
+
+class DeploymentStrategy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How new pods replace old ones; an empty type means ``RollingUpdate``."""
+
+    type: str = ""
+    rolling_update: RollingUpdate | None = None
+
+
+class DeploymentSpec(WorkloadSpec, frozen=True, rename="camel", omit_defaults=True):
+    """A workload with a strategy."""
+
+    strategy: DeploymentStrategy | None = None
+
+
+class Deployment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """ReplicaSets that replace each other in a rollout."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeploymentSpec = DeploymentSpec()
 
 
 class DaemonSet(_Workload, frozen=True):

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kpreempt.report.amounts import count, format_amount
-from kpreempt.report.blocks import Phrase, Span, strong
+from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import join_names
-from kpreempt.verdict.remedies import Change, ChangeKind, ObjectEdit, Remedy, RemedySearch
+from kpreempt.report.options import RenderOptions
+from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind, ObjectEdit, Remedy, RemedySearch
 
 _NODES_SHOWN = 3
 _PODS_SHOWN = 3
+_SHOWN = 4
+_AMOUNTS_SHOWN = 4
+# The width of what surrounds a command on a screen.
+_AROUND_COMMAND = 14
+_PRIORITY = 40
+_CAUSE_PRIORITY = 45
+# Resources that hardly distinguish kinds of nodes.
+_OMITTED_RESOURCES = ("pods", "ephemeral-storage")
 
 _WORDS = {
-    ChangeKind.NODE_TAINTS_POLICY: "set nodeTaintsPolicy: Honor in the spread constraint {subject}",
-    ChangeKind.MATCH_LABEL_KEYS: "add matchLabelKeys: [pod-template-hash] to the spread constraint {subject}",
     ChangeKind.LABEL_VALUE: "require {subject}",
+    ChangeKind.NODE_TAINTS_POLICY: "set nodeTaintsPolicy: Honor for {subject}",
+    ChangeKind.MATCH_LABEL_KEYS: "add pod-template-hash to matchLabelKeys for {subject}",
     ChangeKind.TOLERATION: "tolerate the taint {subject}",
     ChangeKind.PREFERENCE: "drop the pod's {subject}",
     ChangeKind.NODE_SELECTOR: "drop the node selector {subject}",
@@ -31,13 +40,23 @@ _WORDS = {
     ChangeKind.UNCORDON: "uncordon {subject}",
     ChangeKind.CORDON: "cordon {subject}",
     ChangeKind.PIN: "select the node by {subject}",
-    ChangeKind.REPAIR: "repair {subject}",
     ChangeKind.RESTART: "restart {subject}",
-    ChangeKind.ADD_NODE: "add 1 node like {subject}",
     ChangeKind.CREATE: "create {subject}",
     ChangeKind.DELETE: "delete {subject}",
     ChangeKind.OPTION: "use {subject}",
     ChangeKind.ORDER: "first {subject}",
+}
+# How to repair a node, by the taint that a controller has set because of its condition.
+_REPAIRS = {
+    "node.kubernetes.io/not-ready": "make {node} ready",
+    "node.kubernetes.io/unreachable": "repair {node}: its kubelet does not respond",
+    "node.kubernetes.io/memory-pressure": "free memory on {node}",
+    "node.kubernetes.io/disk-pressure": "free disk space on {node}",
+    "node.kubernetes.io/pid-pressure": "stop processes on {node}",
+    "node.kubernetes.io/network-unavailable": "repair the network of {node}",
+    "node.kubernetes.io/out-of-service": "repair {node}, which is marked out of service",
+    "node.cloudprovider.kubernetes.io/uninitialized": "wait until the cloud controller manager has initialized {node}",
+    "node.cloudprovider.kubernetes.io/shutdown": "start {node}, which is shut down",
 }
 
 
@@ -58,12 +77,21 @@ def change_in_words(change: Change) -> str:
         return f"raise the priority of {subject or 'the pod'} from {before:,} to {after:,}"
     if change.kind is ChangeKind.BUDGET:
         return f"let PodDisruptionBudget {subject} allow {count(after, 'disruption')} instead of {before:,}"
+    if change.kind is ChangeKind.REPAIR and change.field:
+        node = subject.removeprefix("Node ")
+        # All other fields are devices of the node.
+        return _REPAIRS.get(change.field, f"make {change.field} on {{node}} allocatable").format(node=node)
+    if change.kind is ChangeKind.REPAIR:
+        return f"repair {subject}"
+    if change.kind is ChangeKind.ADD_NODE:
+        amounts = f" ({amounts_in_words(change.value)})" if change.value else ""
+        return f"add 1 node like {subject}{amounts}"
     if change.kind is ChangeKind.SCALE:
         return f"scale {subject} to {count(after, 'replica')}"
     if change.kind is ChangeKind.SET and change.value is None:
-        return f"remove {change.field} from {subject}"
+        return f"remove {change.field.removeprefix('spec.')} from {subject}"
     if change.kind is ChangeKind.SET:
-        return f"set {change.field}: {_value(change.value)} in {subject}"
+        return f"set {change.field.removeprefix('spec.')}: {_value(change.value)} in {subject}"
     return _WORDS[change.kind].format(subject=subject)
 
 
@@ -71,12 +99,19 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
     """What the remedy brings for a pod: ``lands on n3; no pod is evicted``."""
     nodes = join_names(remedy.nodes, limit=_NODES_SHOWN)
     nodes = nodes.replace(" and ", " or ") if len(remedy.nodes) <= _NODES_SHOWN else f"one of {nodes}"
-    some = "" if remedy.scheduled == remedy.pods else f"{remedy.scheduled:,} of {count(remedy.pods, 'pod')}: "
+    some = "" if remedy.pods <= 1 else f"; {remedy.scheduled:,} of {remedy.pods:,} replicas land"
+    if any(change.kind is ChangeKind.ADD_NODE and remedy.nodes == [change.field] for change in remedy.changes):
+        return (Span("lands", "good"), f" there; no pod is evicted{some}")
+    if remedy.stops:
+        return (
+            Span("lands", "good"),
+            f" on {nodes} once {join_names(remedy.stops, limit=_PODS_SHOWN)} has stopped{some}",
+        )
     if not remedy.evicted:
-        return (some, Span("lands", "good"), f" on {nodes}; no pod is evicted")
+        return (Span("lands", "good"), f" on {nodes}; no pod is evicted{some}")
     evicted = join_names(remedy.evicted, limit=_PODS_SHOWN)
     known = Span("PDBs were not read", "warn") if lacks_budgets else Span("no PDB is violated", "good")
-    return (some, Span("preempts", "warn"), f" {evicted} on {nodes}; ", known)
+    return (Span("preempts", "warn"), f" {evicted} on {nodes}; ", known, some)
 
 
 def line(remedy: Remedy) -> Phrase:
@@ -86,10 +121,14 @@ def line(remedy: Remedy) -> Phrase:
 
 
 def commands(remedy: Remedy) -> list[str]:
-    """The commands that apply the remedy, as typed in a shell."""
-    if remedy.options:
-        return [join_options(remedy.options)]
-    return [kubectl(edit) for edit in remedy.edits]
+    """The options that simulate the remedy, and the commands that apply it, as typed in a shell.
+
+    A repair of pods or nodes has no command: what it brings is simulated.
+    """
+    tried = [join_options(remedy.options)] if remedy.options else []
+    if any(change.kind is ChangeKind.REPAIR for change in remedy.changes):
+        return tried
+    return [*tried, *map(kubectl, remedy.edits)]
 
 
 def kubectl(edit: ObjectEdit) -> str:
@@ -110,11 +149,148 @@ def join_options(options: Sequence[str]) -> str:
 
 def not_tried(search: RemedySearch) -> str:
     """What the search did not try; empty if it tried everything."""
-    if not search.untried:
-        return ""
-    limit = "the time for it ended" if search.reason == "time" else "the search has a limit"
-    return f"{count(search.untried, 'more change')} not tried: {limit}"
+    if search.reason == "size":
+        return "the cluster is too large to search for other changes; --node NAME searches them for one node"
+    parts = []
+    if search.reason == "limit":
+        parts.append(f"the search stopped after {count(search.tried, 'verdict')}")
+    elif search.untried:
+        why = "the time for it ended" if search.reason == "time" else "the search has a limit"
+        parts.append(f"{count(search.untried, 'more change')} not tried: {why}")
+    if search.untried_kinds:
+        parts.append(f"{count(search.untried_kinds, 'kind')} of new nodes not tried")
+    if search.extender_calls:
+        parts.append(f"extenders were called {count(search.extender_calls, 'more time')} for this")
+    return "; ".join(parts)
+
+
+def nothing_found(search: RemedySearch) -> str:
+    """A sentence saying that no remedy was found, and how thorough the search was."""
+    if search.reason == "extender":
+        return f"not searched: extender {search.extender} fails, which no change can fix"
+    rest = not_tried(search)
+    more = ", nor does 1 more node like those in the cluster" if search.kinds and not search.untried_kinds else ""
+    return f"no tested change helps{more}{f'; {rest}' if rest else ''}"
+
+
+def remedies_section(
+    label: str, remedies: Sequence[Remedy], search: RemedySearch | None, options: RenderOptions, *, lacks_budgets: bool
+) -> Section:
+    """The remedies for a pod, numbered, and how thorough the search was."""
+    if not remedies:
+        if search is None:
+            return Section(label)
+        text = nothing_found(search)
+        return Section(label, text, priority=_PRIORITY, short=Section(label, text))
+    items: list[list[Words]] = []
+    brief: list[list[Words]] = []
+    for remedy in remedies:
+        words = (*line(remedy), ": ", *result(remedy, lacks_budgets=lacks_budgets))
+        tried = commands(remedy)
+        assumed = [Span(f"assumed: {each}", "warn") for each in remedy.assumed]
+        items.append([words, *(Span(each, "code") for each in tried), *assumed])
+        # Half a command helps no one.
+        fits = not brief and len(tried) == 1 and len(tried[0]) < options.width - _AROUND_COMMAND
+        brief.append([("or " if brief else "", *words), *([Span(tried[0], "code")] if fits else [])])
+    blocks: list[Block] = [Listing(items, noun="change", shown=_SHOWN, is_numbered=True)]
+    if search is not None and (rest := not_tried(search)):
+        blocks.append(Sentence(Span(rest, "dim")))
+    lead = "either change helps:" if len(remedies) == 2 else "any of these changes helps:" if remedies[1:] else ""
+    short = Section(label, blocks=[Listing(brief, noun="change")])
+    return Section(label, lead, blocks, priority=_PRIORITY, is_inline=not lead, short=short)
+
+
+def causes_section(causes: Sequence[Cause]) -> Section:
+    """The facts behind the rejections, each as a sentence."""
+    lines: list[list[Words]] = [[cause_in_words(each)] for each in causes]
+    short = Section("WHY", blocks=[Listing(lines, noun="fact")])
+    return Section("WHY", blocks=[Listing(lines, noun="fact")], priority=_CAUSE_PRIORITY, is_inline=True, short=short)
+
+
+def cause_in_words(cause: Cause) -> str:
+    """A fact, as a clause."""
+    return _CAUSES[cause.kind](cause)
+
+
+def _deadlock(cause: Cause) -> str:
+    verb, own = ("holds", "stays") if len(cause.pods) == 1 else ("hold", "stay")
+    pods = join_names(cause.pods, limit=_PODS_SHOWN)
+    assumed = "" if not cause.is_assumed else " (if its strategy is the default one, which the input does not show)"
+    held = cause.resource or "what the new pod needs"
+    return (
+        f"rollout deadlock of {cause.subject}: the old {pods} {verb} {held} on {join_names(cause.nodes)} and {own}"
+        f" until the new pod is ready{assumed}"
+    )
+
+
+def _label(cause: Cause) -> str:
+    if any(cause.values.values()):
+        values = [f"{value or '(empty)'} ({join_names(nodes, limit=2)})" for value, nodes in cause.values.items()]
+        return f"no node has {cause.subject}; nodes have {join_names(values, limit=len(values))}"
+    near = f"; a similar label is {join_names([*cause.values])}" if cause.values else ""
+    return f"no node has the label {cause.resource}, which {cause.subject} requires{near}"
+
+
+def _resource(cause: Cause) -> str:
+    if cause.amounts:
+        nodes = [f"{amount:,} on {node}" for node, amount in cause.amounts.items()]
+        return (
+            f"{cause.subject} is in the capacity of nodes but not allocatable: {join_names(nodes)}; "
+            "its driver or device plugin reports it as unhealthy"
+        )
+    return f"no node offers {cause.subject}: its driver or device plugin is missing or has not registered"
+
+
+def _node_gone(cause: Cause) -> str:
+    nodes = join_names(cause.nodes)
+    exist = "which does not exist" if len(cause.nodes) == 1 else "which do not exist"
+    if cause.subject.startswith("PersistentVolumeClaim "):
+        return f"{cause.subject} waits for a volume on node {nodes}, {exist}"
+    return f"{cause.subject} can only be used on {nodes}, {exist}; its data is there alone"
+
+
+def _parts(cause: Cause) -> str:
+    amounts = {part: format_amount(cause.subject, amount, exact=True) for part, amount in cause.amounts.items()}
+    total = amounts.pop("total")
+    summed = " + ".join(f"{amount} ({part})" for part, amount in amounts.items())
+    return f"the pod requests {total} {cause.subject}: {summed}"
+
+
+def _reserved(cause: Cause) -> str:
+    allocatable, capacity = (
+        format_amount(cause.subject, cause.amounts[each], exact=True) for each in ("allocatable", "capacity")
+    )
+    return f"{cause.nodes[0]} has {capacity} {cause.subject}, of which {allocatable} is allocatable to pods"
+
+
+def _empty_domain(cause: Cause) -> str:
+    verb = "counts" if len(cause.nodes) == 1 else "count"
+    return (
+        f"{join_names(cause.nodes)} {verb} as a domain of {cause.subject} with the fewest pods, "
+        "although the pod cannot run there"
+    )
+
+
+_CAUSES: dict[CauseKind, Callable[[Cause], str]] = {
+    CauseKind.ROLLOUT_DEADLOCK: _deadlock,
+    CauseKind.NO_SUCH_LABEL: _label,
+    CauseKind.NO_SUCH_RESOURCE: _resource,
+    CauseKind.NODE_GONE: _node_gone,
+    CauseKind.PARTS: _parts,
+    CauseKind.RESERVED: _reserved,
+    CauseKind.EMPTY_DOMAIN: _empty_domain,
+}
+
+
+def amounts_in_words(allocatable: Mapping[str, int]) -> str:
+    """The allocatable resources of a node: ``4 cpu, 15Gi memory, 1 nvidia.com/gpu``."""
+    names = [name for name, amount in allocatable.items() if amount and name not in _OMITTED_RESOURCES]
+    names.sort(key=lambda name: (name != "cpu", name != "memory"))
+    return ", ".join(f"{format_amount(name, allocatable[name])} {name}" for name in names[:_AMOUNTS_SHOWN])
 
 
 def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(", ", ": "))
+    """A value in the flow style of YAML."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_value(each)}' for key, each in value.items())}}}"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -9,7 +9,7 @@ Names used by many packages are exported here; records of a single answer are im
 
 from kpreempt.verdict.chance import Odds, OddsOutcome, Sampling, SearchOrder
 from kpreempt.verdict.details import Detail, ExtenderCall
-from kpreempt.verdict.node_report import Change, ChangeKind, NodeEvaluation, NodeReport, Proposal, ProposalSearch
+from kpreempt.verdict.node_report import NodeEvaluation, NodeReport
 from kpreempt.verdict.records import (
     API_VERSION,
     AllocatedDevice,
@@ -32,6 +32,7 @@ from kpreempt.verdict.records import (
     VerdictList,
     Victim,
 )
+from kpreempt.verdict.remedies import Change, ChangeKind, Remedy, RemedySearch
 from kpreempt.verdict.status import SUCCESS, Code, Outcome, Status
 
 __all__ = [
@@ -60,8 +61,8 @@ __all__ = [
     "PodChoice",
     "PodSummary",
     "PossibleOutcome",
-    "Proposal",
-    "ProposalSearch",
+    "Remedy",
+    "RemedySearch",
     "Reprieve",
     "Sampling",
     "SearchOrder",

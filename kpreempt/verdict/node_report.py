@@ -1,16 +1,13 @@
-"""The report on one node, and changes that would give another answer, each verified by its own verdict.
+"""The report on one node, and kinds of nodes.
 
 The utilization of nodes (``Occupancy``) is for formats that draw it, and not part of a verdict or its JSON.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-import msgspec
-
 from kpreempt.verdict.base import UntrackedRecord
-from kpreempt.verdict.status import Outcome, Status
+from kpreempt.verdict.remedies import Remedy, RemedySearch
+from kpreempt.verdict.status import Status
 
 
 class NodeEvaluation(UntrackedRecord, frozen=True):
@@ -30,74 +27,6 @@ class NodeEvaluation(UntrackedRecord, frozen=True):
     nominated_pods: list[str] = []
 
 
-class ChangeKind(StrEnum):
-    """The kind of a change, least intrusive first; ``analysis.explain.single_edits`` documents what each does."""
-
-    REQUEST = "request"
-    MAX_SKEW = "maxSkew"
-    TOLERATION = "toleration"
-    PREFERENCE = "preference"
-    NODE_SELECTOR = "nodeSelector"
-    NODE_AFFINITY = "nodeAffinity"
-    POD_AFFINITY = "podAffinity"
-    POD_ANTI_AFFINITY = "podAntiAffinity"
-    SPREAD = "topologySpread"
-    HOST_PORT = "hostPort"
-    PREEMPTION_POLICY = "preemptionPolicy"
-    PRIORITY = "priority"
-    UNCORDON = "uncordon"
-    BUDGET = "budget"
-    WITHOUT_POD = "withoutPod"
-    CORDON = "cordon"
-    PIN = "pin"
-
-
-class Change(UntrackedRecord, frozen=True, omit_defaults=True):
-    """One change to the pod, to another pod, to a budget or to a node.
-
-    ``subject`` is a resource, a taint, an expression, a budget, a pod or a node. ``before`` and ``after`` are set for
-    numbers; for resources they are in milli-CPU, bytes or units.
-    """
-
-    kind: ChangeKind
-    subject: str = ""
-    before: int | None = None
-    after: int | None = None
-
-
-class Proposal(UntrackedRecord, frozen=True):
-    """Changes that together give the desired answer, and the answer with these changes.
-
-    ``options`` make ``kpreempt explain`` apply them, one argument each. ``node`` is the node they were searched for;
-    the pod then ends up on one of ``nodes``. ``victims`` and ``num_pdb_violations`` are those on ``node`` or, if it is
-    not among ``nodes``, on the first of these.
-    """
-
-    node: str
-    changes: list[Change]
-    options: list[str]
-    outcome: Outcome
-    nodes: list[str]
-    victims: list[str] = []
-    num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
-
-
-class ProposalSearch(UntrackedRecord, frozen=True):
-    """How thorough the search for changes was: the nodes that were tried, and the number of verdicts.
-
-    ``is_complete`` is false if it stopped at its limit; more than two changes are never combined. ``is_skipped``: the
-    cluster is too big for a search that was not requested. ``failing_extender`` is the extender whose failure ends the
-    attempt, which no change can fix. ``extender_calls`` counts the calls that the search made, if any.
-    """
-
-    nodes: list[str] = []
-    verdicts: int = 0
-    is_complete: bool = True
-    is_skipped: bool = False
-    failing_extender: str | msgspec.UnsetType = msgspec.UNSET
-    extender_calls: int | msgspec.UnsetType = msgspec.UNSET
-
-
 class NodeKind(UntrackedRecord, frozen=True):
     """Nodes of the cluster with the same allocatable resources, labels and taints.
 
@@ -109,32 +38,13 @@ class NodeKind(UntrackedRecord, frozen=True):
     allocatable: dict[str, int]
 
 
-class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
-    """Whether one more node of an existing kind would let the pod land without an eviction.
-
-    ``kinds`` are those that would, smallest first, each verified by a verdict; ``options``, ``node`` and ``nodes``
-    belong to the first: the arguments that make ``kpreempt explain`` add it, its name, and the nodes that the pod then
-    lands on. Of ``num_kinds`` kinds, ``untried`` were not tried. ``not_searched`` says why none was tried, ``assumed``
-    lists assumptions beyond the verdict's own.
-    """
-
-    kinds: list[NodeKind] = []
-    options: list[str] = []
-    node: str = ""
-    nodes: list[str] = []
-    num_kinds: int = 0
-    untried: int = 0
-    not_searched: str = ""
-    assumed: list[str] = []
-
-
 class NodeReport(UntrackedRecord, frozen=True):
     """The report on one node: all filters, the node's rank in the choice, and what would make the scheduler choose it.
 
     ``is_chosen``: the pod ends up there, possibly as one of several tied nodes. If the node was scored, ``rank`` counts
     from 1 and ties share it. If it was a candidate that was not chosen, ``eliminated_at`` is the rule that eliminated
     it, with its ``value`` and the ``best`` one. The verdict's candidates have its steps, or the dry run why it is not a
-    candidate.
+    candidate. With each of the ``remedies``, the pod ends up on the node.
     """
 
     node: str
@@ -144,8 +54,8 @@ class NodeReport(UntrackedRecord, frozen=True):
     eliminated_at: str = ""
     value: int | str | None = None
     best: int | str | None = None
-    proposals: list[Proposal] = []
-    search: ProposalSearch = ProposalSearch()
+    remedies: list[Remedy] = []
+    search: RemedySearch = RemedySearch()
 
 
 class NodeUse(UntrackedRecord, frozen=True):

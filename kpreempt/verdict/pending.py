@@ -8,8 +8,9 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.verdict.base import Record
-from kpreempt.verdict.node_report import NodeKind, Proposal, ProposalSearch
+from kpreempt.verdict.node_report import NodeKind
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
+from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.status import Outcome
 
 
@@ -98,8 +99,9 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``scheduler_message`` is the scheduler's last message, ``message`` the predicted one.
 
     ``reasons`` counts the nodes that reject it by reason, most frequent first; ``claims`` are those that keep it from a
-    node (``PersistentVolumeClaim shop/data``). ``proposals`` are changes that let an unschedulable pod land, least
-    intrusive first, and ``proposal_search`` says how thorough the search was; it is missing if there was none.
+    node (``PersistentVolumeClaim shop/data``). ``causes`` are facts behind the rejections. ``remedies`` are changes
+    with which an unschedulable pod lands, in an expert's order, and ``remedy_search`` says how thorough the search was;
+    it is missing if there was none.
     """
 
     pod: str
@@ -130,8 +132,9 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     alternatives: Alternatives | None = None
     reasons: dict[str, int] = {}
     claims: list[str] = []
-    proposals: list[Proposal] = []
-    proposal_search: ProposalSearch | None = None
+    causes: list[Cause] = []
+    remedies: list[Remedy] = []
+    remedy_search: RemedySearch | None = None
     message: str = ""
     scheduler_message: str = ""
     agreement: Agreement = Agreement.NONE

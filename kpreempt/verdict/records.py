@@ -12,7 +12,8 @@ from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.verdict.base import UntrackedRecord
 from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
-from kpreempt.verdict.node_report import NodeReport, OneMoreNode, Proposal, ProposalSearch
+from kpreempt.verdict.node_report import NodeReport
+from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
 from kpreempt.verdict.workload import Capacity, Workload
@@ -302,10 +303,10 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     ``permanently_unschedulable``, for a pod that lands nowhere: it would not fit on these nodes whatever runs there,
     because each is too small or not selected by the pod. Otherwise the outcome only holds for now.
 
-    ``node_report`` is set if one node was requested. ``proposals``, for a pod that lands nowhere, are changes with
-    which it would land, least intrusive first, and ``proposal_search`` says how thorough the search was. For a pod that
-    preempts there may be one, without a search: requests with which no pod is evicted. ``one_more_node`` says for both
-    whether another node like those of the cluster would place it. ``aftermath`` is what happens next, if requested.
+    ``node_report`` is set if one node was requested. ``causes`` are facts behind the rejections. ``remedies`` are
+    changes with which a pod that lands nowhere would land, or one that preempts would land without evictions, in an
+    expert's order; ``remedy_search`` says how thorough the search was. ``aftermath`` is what happens next, if
+    requested.
     ``workload`` is the answer about all pods of the workload, or all requested replicas, of which this is the first;
     ``capacity`` is set if the number of additional pods that fit was requested.
     """
@@ -350,9 +351,9 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
     node_report: NodeReport | None = None
-    proposals: list[Proposal] = []
-    proposal_search: ProposalSearch | None = None
-    one_more_node: OneMoreNode | None = None
+    causes: list[Cause] = []
+    remedies: list[Remedy] = []
+    remedy_search: RemedySearch | None = None
     aftermath: Simulation | None = None
     workload: Workload | None = None
     capacity: Capacity | None = None

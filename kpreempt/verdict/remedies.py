@@ -38,20 +38,20 @@ class ChangeKind(StrEnum):
     ``hostPort``, ``preemptionPolicy``, ``priority``, ``pin`` (a label).
 
     Changes to the cluster: ``set`` (an object, with a field and its new value; ``null`` removes the field), ``scale``
-    (a workload), ``repair`` (pods, or a node), ``restart`` (a workload), ``uncordon`` and ``cordon`` (a node),
-    ``addNode`` (a node that the new one is like), ``budget`` (a PodDisruptionBudget), ``create`` and ``delete`` (an
-    object).
+    (a workload), ``repair`` (pods, or a node with the taint or device in ``field``), ``restart`` (a workload),
+    ``uncordon`` and ``cordon`` (a node), ``addNode`` (a node that the new one is like, with its allocatable resources
+    as the value), ``budget`` (a PodDisruptionBudget), ``create`` and ``delete`` (an object).
 
     ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first).
     """
 
-    REQUEST = "request"
-    MAX_SKEW = "maxSkew"
+    LABEL_VALUE = "labelValue"
     NODE_TAINTS_POLICY = "nodeTaintsPolicy"
     MATCH_LABEL_KEYS = "matchLabelKeys"
+    REQUEST = "request"
+    MAX_SKEW = "maxSkew"
     TOLERATION = "toleration"
     PREFERENCE = "preference"
-    LABEL_VALUE = "labelValue"
     NODE_SELECTOR = "nodeSelector"
     NODE_AFFINITY = "nodeAffinity"
     POD_AFFINITY = "podAffinity"
@@ -109,10 +109,10 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     ``solves`` the whole request, or else only the problem that it is listed for. ``nodes`` are those on which the pod
     then runs (several if the choice is random). ``evicted`` pods are evicted for it; all of them run again, or are
-    replaced. Of the ``pods`` that wait for the same reason, ``scheduled`` then run. ``pending`` counts the pods that
-    ran before and have no node at the end. ``clears_after`` is set if nothing needs to be done: the problem is over
-    after this many seconds. ``manager`` is the custom resource (``Cluster db/pg``) whose operator may revert the
-    changes.
+    replaced. ``stops`` are old pods of the same workload that are stopped first. Of the ``pods`` that wait for the same
+    reason, ``scheduled`` then run. ``pending`` counts the pods that ran before and have no node at the end. ``assumed``
+    lists assumptions of the simulation. ``clears_after`` is set if nothing needs to be done: the problem is over after
+    this many seconds. ``manager`` is the custom resource (``Cluster db/pg``) whose operator may revert the changes.
     """
 
     stage: RemedyStage
@@ -122,9 +122,11 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     solves: bool = True
     nodes: list[str] = []
     evicted: list[str] = []
+    stops: list[str] = []
     scheduled: int = 0
     pods: int = 0
     pending: int = 0
+    assumed: list[str] = []
     clears_after: int | None = None
     manager: str = ""
 
@@ -132,9 +134,53 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
 class RemedySearch(Record, frozen=True, omit_defaults=True):
     """How thorough the search for remedies was: ``tried`` combinations of changes, and ``untried`` ones.
 
-    ``reason`` says why it stopped or did not start; empty if all candidates were tried.
+    ``reason`` says why it stopped or did not start: ``limit``, ``time``, ``size`` (of the cluster), or ``extender``,
+    whose failure no change can fix; empty if all candidates were tried. ``kinds`` of new nodes were tried, and
+    ``untried_kinds`` were not. ``extender_calls`` counts the calls that the search made.
     """
 
     tried: int = 0
     untried: int = 0
     reason: str = ""
+    extender: str = ""
+    extender_calls: int = 0
+    kinds: int = 0
+    untried_kinds: int = 0
+
+
+class CauseKind(StrEnum):
+    """A fact behind a rejection.
+
+    ``RolloutDeadlock``: the old pods of the same workload (``pods``) hold what the new pod needs, and stay until the
+    new pod is ready; ``subject`` is the workload, and ``nodes`` are where they run. ``NoSuchLabel``: no node has the
+    label (``subject``) that the pod requires; ``values`` has the nodes by value that they have instead.
+    ``NoSuchResource``: no node offers the resource; ``amounts`` has the capacity of nodes on which it is not
+    allocatable. ``NodeGone``: a volume or claim (``subject``) is tied to nodes that do not exist (``nodes``).
+    ``Parts``: what the request for a resource consists of (``amounts``), if it is not only the sum of the containers.
+    ``Reserved``: the allocatable amount and the capacity of a node, ``allocatable`` and ``capacity`` in ``amounts``.
+    ``EmptyDomain``: no pod can run in the domains (``nodes``) of a spread constraint that have the fewest pods.
+    """
+
+    ROLLOUT_DEADLOCK = "RolloutDeadlock"
+    NO_SUCH_LABEL = "NoSuchLabel"
+    NO_SUCH_RESOURCE = "NoSuchResource"
+    NODE_GONE = "NodeGone"
+    PARTS = "Parts"
+    RESERVED = "Reserved"
+    EMPTY_DOMAIN = "EmptyDomain"
+
+
+class Cause(Record, frozen=True, omit_defaults=True):
+    """A fact behind a rejection. ``resource`` is the resource, or what is held, in a few words (``host port 80/TCP``).
+
+    Amounts are in milli-CPU, bytes and units. ``is_assumed``: the input lacks the strategy of the workload.
+    """
+
+    kind: CauseKind
+    subject: str
+    resource: str = ""
+    pods: list[str] = []
+    nodes: list[str] = []
+    values: dict[str, list[str]] = {}
+    amounts: dict[str, int] = {}
+    is_assumed: bool = False

@@ -1,44 +1,52 @@
-"""Reports on one node: all its filters, its rank, and what would make it the chosen node.
+"""The report on one node, with the changes that would bring the pod there.
 
-Every change is tried: first on the node alone, which is cheap, and if the node then fits the pod, by a full verdict,
-which verifies it. Pairs of changes are tried only if no single change works. Proposals are in the order of
-``ChangeKind``: what the pod requests, tolerates, requires, outranks, and last its environment. Requests that are
-lowered by more than half come after the pod's requirements.
+The search finds edits that address the rejections by the node, or the criterion that eliminated it and the advantages
+of other nodes, and verifies each with a verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.change_search import (
-    Search,
+from kpreempt.analysis.explain.candidates import REQUIRED, combinations_for, rejections_of
+from kpreempt.analysis.explain.remedies import (
     Situation,
-    Trial,
-    candidate_on,
-    is_preemptor,
-    rejections_of,
+    destinations,
+    failing_extender,
+    is_certain,
+    limit_of,
+    remedy_of,
 )
-from kpreempt.analysis.explain.single_edits import Edit
-from kpreempt.verdict import ChangeKind, NodeReport, Outcome, Proposal, ProposalSearch, Status, Verdict
-from kpreempt.verdict.details import InsufficientResources
+from kpreempt.analysis.explain.single_edits import (
+    Edit,
+    EditContext,
+    drop_preferences,
+    edit_cluster,
+    edit_pod,
+    just_above,
+    lower_requests,
+    raised,
+)
+from kpreempt.analysis.remedies.selection import selected
+from kpreempt.analysis.what_if import Assignment, Overrides, format_path
+from kpreempt.errors import KpreemptError
+from kpreempt.model.affinity import METADATA_NAME_FIELD
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Candidate, Change, ChangeKind, NodeReport, Outcome, Reprieve, Verdict
+from kpreempt.verdict.details import InsufficientResources, Shortfall
+from kpreempt.verdict.remedies import Remedy, RemedySearch, RemedyStage
 
-# On larger clusters only the priority is searched, unless the query names a node.
-MAX_NODES_SEARCHED = 3000
-_NEAREST = 5
-_LIMIT_WITH_FAILING_EXTENDER = 4
 _UNANSWERED = (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
-
-_MAX_SAMPLED = 12
-_MAX_PER_KIND = 3
-
-_MAX_PROPOSALS = 6
+_MAX_REMEDIES = 6
+_MAX_LOWERINGS = 8
 # On more nodes, recording the steps of every candidate takes too long for each tried change.
 _MAX_NODES_WITH_STEPS = 1000
-_ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+_HOSTNAME = "kubernetes.io/hostname"
 
 
 def explain_node(
@@ -48,14 +56,15 @@ def explain_node(
     verdict = situation.verdict
     evaluation = scheduler.describe_node(situation.prepared, situation.pod, node_name)
     is_chosen = node_name in destinations(verdict)
-    found = ProposalsFound([], ProposalSearch([node_name]))
+    remedies: list[Remedy] = []
+    extent = RemedySearch()
     if not is_chosen and verdict.outcome not in _UNANSWERED:
-        failing = _failing_extender(verdict)
-        limit = _limit(situation, most=60)
-        if failing:
-            found = ProposalsFound([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
+        if failing := failing_extender(verdict):
+            extent = RemedySearch(reason="extender", extender=failing)
         else:
-            found = _propose(scheduler, situation, [node_name], stated, now=now, limit=limit, is_anywhere=False)
+            search = _Search(scheduler, situation, node_name, now)
+            remedies = selected([remedy_of(edits, stated, **outcome) for edits, outcome in search.run()], _MAX_REMEDIES)
+            extent = search.extent
     score = verdict.scores.get(node_name)
     # The criterion of candidate selection that eliminated the node.
     rounds = verdict.selection.rounds if verdict.selection else []
@@ -68,158 +77,175 @@ def explain_node(
         eliminated_at=eliminated.criterion if eliminated else "",
         value=eliminated.values[node_name] if eliminated else None,
         best=eliminated.values[eliminated.survivors[0]] if eliminated else None,
-        proposals=found.proposals,
-        search=found.search,
+        remedies=remedies,
+        search=extent,
     )
 
 
-def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: datetime) -> ProposalsFound:
-    """Changes that let an unschedulable pod be scheduled, searched on the closest nodes.
+class _Search:
+    """Tries changes until the pod ends up on the node, alone or tied with others."""
 
-    On very large clusters only the lowest priority is searched, and nothing if an extender fails, which no change can
-    fix.
+    def __init__(self, scheduler: Scheduler, situation: Situation, node: str, now: datetime) -> None:
+        self._scheduler, self._situation, self._node, self._now = scheduler, situation, node, now
+        self._limit = limit_of(situation)
+        self._has_steps = len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
+        self.extent = RemedySearch()
+
+    def run(self) -> Iterator[tuple[list[Edit], dict[str, Any]]]:
+        """The changes that bring the pod to the node, with their outcome."""
+        situation = self._situation
+        cluster, pod, verdict = situation.cluster, situation.pod, situation.verdict
+        context = EditContext(pod, cluster, next(each for each in cluster.nodes if each.name == self._node))
+        evaluation = self._scheduler.describe_node(situation.prepared, pod, self._node)
+        rejections = rejections_of(evaluation, may_evict=is_preemptor(pod))
+        tries: list[list[Edit]] = [*combinations_for(context, evaluation)]
+        others = (
+            each
+            for each in cluster.pods
+            if (each.spec.node_name == self._node or each.key in evaluation.nominated_pods) and not each.is_terminal
+        )
+        tries += [[raised(pod, priority)] for priority in just_above(others, pod)]
+        if not rejections:
+            tries += [[edit] for edit in choice_edits(context, verdict)]
+        for edits in tries:
+            found = self._try(edits)
+            if found is not None:
+                yield found
+            elif self.extent.reason:
+                return
+        candidate = candidate_on(verdict, self._node)
+        edit = lower_further(pod, None, candidate) if candidate is not None else None
+        for _ in range(_MAX_LOWERINGS):
+            if edit is None or self.extent.reason:
+                return
+            changed = self._verdict([edit])
+            if changed is None:
+                return
+            if self._is_there(changed):
+                yield [edit], self._outcome(changed)
+                return
+            candidate = candidate_on(changed, self._node)
+            edit = lower_further(pod, edit, candidate) if candidate is not None else None
+
+    def _try(self, edits: list[Edit]) -> tuple[list[Edit], dict[str, Any]] | None:
+        verdict = self._verdict(edits)
+        return (edits, self._outcome(verdict)) if verdict is not None and self._is_there(verdict) else None
+
+    def _verdict(self, edits: Sequence[Edit]) -> Verdict | None:
+        """The verdict with the changes; ``None`` if they cannot be made, or there were too many verdicts."""
+        if self.extent.tried >= self._limit:
+            self.extent = msgspec.structs.replace(self.extent, reason="limit")
+            return None
+        pod, cluster, prepared = self._situation.pod, self._situation.cluster, self._situation.prepared
+        try:
+            for edit in edits:
+                pod, cluster = edit_pod(pod, edit), edit_cluster(cluster, edit) if edit.is_of_cluster else cluster
+        except KpreemptError:
+            return None
+        if cluster is not self._situation.cluster:
+            prepared = self._scheduler.prepare(cluster, now=self._now, before=prepared)
+        verdict = self._scheduler.decide(prepared, pod, records_steps=self._has_steps)
+        calls = self.extent.extender_calls + len(verdict.extender_calls)
+        self.extent = msgspec.structs.replace(self.extent, tried=self.extent.tried + 1, extender_calls=calls)
+        return verdict
+
+    def _is_there(self, verdict: Verdict) -> bool:
+        """Whether the pod ends up on the node without violating a budget, whatever the order of equal volumes."""
+        is_answer = verdict.outcome in (Outcome.LANDS, Outcome.PREEMPTS)
+        return is_answer and is_certain(verdict) and self._node in destinations(verdict)
+
+    def _outcome(self, verdict: Verdict) -> dict[str, Any]:
+        candidate = candidate_on(verdict, self._node) if verdict.nominated_nodes else None
+        evicted = list(candidate.victims) if candidate is not None else []
+        return {"nodes": destinations(verdict), "evicted": evicted, "scheduled": 1, "pods": 1}
+
+
+def is_preemptor(pod: Pod) -> bool:
+    """Whether the pod's preemption policy allows evictions."""
+    return pod.spec.preemption_policy != "Never"
+
+
+def choice_edits(context: EditContext, verdict: Verdict) -> Iterator[Edit]:
+    """Edits for a node that fits, or is a candidate, in ``verdict``, but is not chosen."""
+    node_name = context.node.name
+    candidate = candidate_on(verdict, node_name)
+    if candidate is not None:
+        yield from _allow_more(candidate)
+    if node_name in verdict.scores:
+        yield from drop_preferences(context)
+    winners = verdict.nominated_nodes or verdict.lands_on
+    if len(winners) == 1 and winners[0] != node_name:
+        change = Change(ChangeKind.CORDON, subject=winners[0])
+        yield Edit(stage=RemedyStage.CAPACITY, changes=[change], cordons=winners)
+    # As a last resort, tie the pod to the node, by its host name label, or by its name if it has no such label.
+    spec, node = context.pod.spec, context.node
+    hostname = node.labels.get(_HOSTNAME)
+    rules = spec.affinity.node_affinity if spec.affinity else None
+    if hostname is not None and _HOSTNAME not in spec.node_selector:
+        place = Assignment(format_path(["spec", "nodeSelector", _HOSTNAME]), hostname)
+        yield _tied(f"{_HOSTNAME}={hostname}", place)
+    elif hostname is None and (rules is None or rules.required is None):
+        field = {"key": METADATA_NAME_FIELD, "operator": "In", "values": [node.name]}
+        required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        place = Assignment(format_path(["spec", "affinity", "nodeAffinity", REQUIRED]), required)
+        yield _tied(f"{METADATA_NAME_FIELD}={node.name}", place)
+
+
+def candidate_on(verdict: Verdict, node_name: str) -> Candidate | None:
+    """The dry run's candidate on a node."""
+    return next((candidate for candidate in verdict.candidates if candidate.node == node_name), None)
+
+
+def lower_further(pod: Pod, edit: Edit | None, candidate: Candidate) -> Edit | None:
+    """Requests that are low enough for one more victim of ``candidate`` to stay; ``None`` if that is impossible.
+
+    ``candidate`` is the dry run's result for ``pod`` with ``edit``. Between its requests and the returned ones, the
+    victims on the node are the same, so lowering requests step by step skips no relevant amount.
     """
-    if failing := _failing_extender(situation.verdict):
-        return ProposalsFound([], ProposalSearch(is_complete=False, failing_extender=failing))
-    is_skipped = len(situation.cluster.nodes) > MAX_NODES_SEARCHED
-    names = [] if is_skipped else nearest_nodes(scheduler, situation, _NEAREST)
-    limit = _limit(situation, most=40)
-    found = _propose(scheduler, situation, names, stated, now=now, limit=limit, is_anywhere=True)
-    if not is_skipped:
-        return found
-    return ProposalsFound(found.proposals, msgspec.structs.replace(found.search, is_skipped=True, is_complete=False))
+    amounts = {
+        change.subject: (change.before, change.after)
+        for change in (edit.changes if edit else ())
+        if change.before is not None and change.after is not None
+    }
+    shortages = [shortage for step in candidate.steps if (shortage := _shortage(step))]
+    if not shortages:
+        return None
+    for each in min(shortages, key=lambda shortage: max(each.missing_share for each in shortage)):
+        before, after = amounts.get(each.resource, (each.requested, each.requested))
+        amounts[each.resource] = before, after - each.missing
+    return lower_requests(pod, amounts)
 
 
-def _failing_extender(verdict: Verdict) -> str:
-    """The extender whose filter call failed, so that no node passes."""
-    calls = [call for call in verdict.extender_calls if call.error and not call.ignored and call.verb == "filter"]
-    return calls[-1].extender if calls and verdict.outcome.stays_pending else ""
+def _shortage(step: Reprieve) -> list[Shortfall]:
+    """The resources that were short with the pod back on the node, if only requests prevented its return."""
+    detail = step.blocked_by.detail if step.blocked_by else None
+    if not isinstance(detail, InsufficientResources) or any(each.resource == "pods" for each in detail.shortfalls):
+        return []
+    return detail.shortfalls
 
 
-def _limit(situation: Situation, *, most: int) -> int:
-    """The limit of expensive steps in a search, which is lower if each takes longer.
-
-    Extenders are called again for each verdict. If one fails, each call may take until its timeout.
-    """
-    if any(call.error for call in situation.verdict.extender_calls):
-        return _LIMIT_WITH_FAILING_EXTENDER
-    return min(most, max(8, 10_000 // len(situation.cluster.nodes)))
-
-
-def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list[str]:
-    """Up to ``most`` nodes, by the number of rejections without lower-priority pods, then by the missing amount.
-
-    One node is enough for each kind of rejection, and only a few are evaluated closely.
-    """
-    may_evict = is_preemptor(situation.pod)
-    ranked = []
-    for order, name in enumerate(_sample(situation.verdict)):
-        evaluation = scheduler.describe_node(situation.prepared, situation.pod, name)
-        rejections = rejections_of(evaluation, may_evict=may_evict)
-        ranked.append((len(rejections), sum(map(_distance, rejections)), order, name))
-    return [name for *_, name in sorted(ranked)[:most]]
+def _allow_more(candidate: Candidate) -> Iterator[Edit]:
+    """Budgets that allow the eviction of the victims: each one alone, then all violated ones."""
+    needed: dict[str, tuple[int, int]] = {}
+    for step in candidate.steps:
+        for use in step.budgets:
+            allowed, least = needed.get(use.budget, (use.allowed, use.remaining))
+            needed[use.budget] = max(allowed, use.allowed), min(least, use.remaining)
+    violated = {budget: (allowed, allowed - left) for budget, (allowed, left) in needed.items() if left < 0}
+    for budget, amounts in violated.items():
+        yield _budgets({budget: amounts})
+    if len(violated) > 1:
+        yield _budgets(violated)
 
 
-def _sample(verdict: Verdict) -> list[str]:
-    """For each kind of rejection, the few nodes that lack the least, with different details."""
-    kinds: dict[tuple[str, str], dict[object, tuple[float, str]]] = {}
-    for name, before in verdict.filter.items():
-        after = verdict.dry_run.get(name)
-        # For a node without lower-priority pods, the dry run adds nothing.
-        status = after if after is not None and after.plugin else before
-        nodes_by_detail = kinds.setdefault((status.plugin, status.message), {})
-        nodes_by_detail.setdefault(repr(status.detail), (_distance(status), name))
-    picked = [sorted(nodes_by_detail.values())[:_MAX_PER_KIND] for nodes_by_detail in kinds.values()]
-    rounds = [sorted(each[number] for each in picked if number < len(each)) for number in range(_MAX_PER_KIND)]
-    return [name for each in rounds for _, name in each][:_MAX_SAMPLED]
-
-
-def _distance(status: Status) -> float:
-    """The largest missing share of a request; 1 if the rejection is not about amounts."""
-    detail = status.detail
-    if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
-        return 1.0
-    return max(each.missing_share for each in detail.shortfalls)
-
-
-class ProposalsFound(msgspec.Struct, frozen=True):
-    """Proposals, the least intrusive first, and the extent of the search."""
-
-    proposals: list[Proposal]
-    search: ProposalSearch
-
-
-def destinations(verdict: Verdict) -> list[str]:
-    """The nodes (several if they tie) on which the pod ends up, now or after evictions."""
-    return verdict.nominated_nodes or verdict.lands_on
-
-
-def _propose(
-    scheduler: Scheduler,
-    situation: Situation,
-    node_names: Sequence[str],
-    stated: int,
-    *,
-    now: datetime,
-    limit: int,
-    is_anywhere: bool,
-) -> ProposalsFound:
-    """Changes that let an unschedulable pod be scheduled on one of these nodes.
-
-    If not ``is_anywhere``, changes that bring the pod to the given node, alone or tied with others. ``limit`` is the
-    total number of verdicts and of changed clusters to prepare.
-    """
-
-    def goal(verdict: Verdict) -> bool:
-        # The pod gets a node, regardless of the order of equal volumes.
-        is_certain = verdict.volume_choices is None or not verdict.volume_choices.uncertain
-        is_on_node = is_anywhere or node_names[0] in destinations(verdict)
-        return is_certain and verdict.outcome in _ANSWERS and is_on_node
-
-    with_steps = not is_anywhere and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
-    search = Search(scheduler, goal, now=now, limit=limit, with_steps=with_steps)
-    found: list[tuple[tuple[int, int, float], Proposal]] = []
-    trials: dict[str, list[Trial]] = {}
-    nodes = {node.name: node for node in situation.cluster.nodes}
-    if is_anywhere and (raised_to := search.lowest_priority(situation)) is not None:
-        edit, verdict = raised_to
-        found.append(((1, *edit.weight), _proposal(destinations(verdict)[0], [edit], verdict, stated)))
-    for name in node_names:
-        trials[name] = []
-        for edit, verdict in search.try_singles(situation, nodes[name], trials[name]):
-            found.append(((1, *edit.weight), _proposal(name, [edit], verdict, stated)))
-    for name in node_names if not found else ():
-        for pair, with_pair in search.try_pairs(situation.pod, nodes[name], trials[name]):
-            edits, verdict = search.min_priority(situation, pair, with_pair) if is_anywhere else (pair, with_pair)
-            found.append(((2, *max(edit.weight for edit in edits)), _proposal(name, edits, verdict, stated)))
-    proposals: dict[object, Proposal] = {}
-    for _, proposal in sorted(found, key=lambda each: each[0]):
-        # Equivalent proposals have the same changes, or only differ in the amount of the same resource.
-        key: tuple[object, ...] = tuple(proposal.options)
-        if all(change.kind in (ChangeKind.REQUEST, ChangeKind.PRIORITY) for change in proposal.changes):
-            key = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
-        proposals.setdefault(key, proposal)
-    return ProposalsFound(
-        list(proposals.values())[:_MAX_PROPOSALS],
-        ProposalSearch(
-            list(node_names),
-            search.verdicts,
-            is_complete=not search.gave_up,
-            extender_calls=search.extender_calls or msgspec.UNSET,
-        ),
+def _budgets(allowances: dict[str, tuple[int, int]]) -> Edit:
+    return Edit(
+        stage=RemedyStage.LIMIT,
+        changes=[Change(ChangeKind.BUDGET, budget, before, after) for budget, (before, after) in allowances.items()],
+        budgets=[f"{budget}={after}" for budget, (_, after) in allowances.items()],
     )
 
 
-def _proposal(node_name: str, edits: Sequence[Edit], verdict: Verdict, stated: int) -> Proposal:
-    nodes = destinations(verdict)
-    shown_node = node_name if node_name in nodes else nodes[0]
-    candidate = candidate_on(verdict, shown_node) if verdict.nominated_nodes else None
-    return Proposal(
-        node=node_name,
-        changes=[change for edit in edits for change in edit.changes],
-        options=[option for edit in edits for option in edit.options(stated)],
-        outcome=verdict.outcome,
-        nodes=nodes,
-        victims=candidate.victims if candidate else [],
-        num_pdb_violations=candidate.num_pdb_violations if candidate else 0,
-    )
+def _tied(subject: str, assignment: Assignment) -> Edit:
+    change = Change(ChangeKind.PIN, subject=subject)
+    return Edit(stage=RemedyStage.REQUESTER, changes=[change], overrides=Overrides(assignments=[assignment]))

@@ -1,11 +1,4 @@
-"""Explains pods: the verdict on each pod by itself in a cluster.
-
-For a pod that preempts, it searches for requests with which the pod would be scheduled without evictions, verified by a
-verdict. The filters show how much is free on the nodes that lack the least, so a few verdicts are enough.
-
-For a pod that preempts or is unschedulable, it checks whether one more node of an existing kind would fit it. The
-filters on a new node show which kinds could take the pod; the smallest of them is verified by a verdict on the cluster
-with that node. Whether an autoscaler would add one is not modeled.
+"""Explains pods: the verdict on each pod by itself in a cluster, with remedies (``remedies``) if it needs any.
 
 Also computes the utilization of the nodes in verdicts.
 """
@@ -20,23 +13,16 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, timed_by_part
-from kpreempt.analysis.explain.single_edits import edit_pod, lower_requests
 from kpreempt.analysis.nodes.copies import (
-    NewNodes,
-    Sample,
     allocatable_of,
-    informational_assumptions,
-    informational_kind,
-    with_nodes,
 )
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
-from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, Outcome, PodSummary, Proposal, Verdict
-from kpreempt.verdict.details import InsufficientResources
-from kpreempt.verdict.node_report import NodeUse, Occupancy, OneMoreNode
+from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, Outcome, PodSummary, Verdict
+from kpreempt.verdict.node_report import NodeUse, Occupancy
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
@@ -73,10 +59,9 @@ def explain_pods(
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the input.
 
-    With ``node_name``, each verdict has the full report on that node. Otherwise, with ``proposes``, unschedulable pods
-    get changes that would let them be scheduled, and pods that preempt get requests with which they would not. With
-    ``simulates_on``, each verdict includes what happens next. The input is not modified. Raises ``NotFoundError`` if
-    the node is not in the cluster.
+    With ``node_name``, each verdict has the full report on that node. Otherwise, with ``proposes``, pods that are
+    unschedulable or preempt get remedies. With ``simulates_on``, each verdict includes what happens next. The input is
+    not modified. Raises ``NotFoundError`` if the node is not in the cluster.
 
     Without ``records_steps``, only the best candidates have the steps of their victim selection, unless there is a
     ``node_name``. ``simulate_rest`` extends each verdict; it gets the index of the pod and the prepared cluster.
@@ -101,22 +86,12 @@ def explain_pods(
             records_steps=records_steps or bool(node_name),
             phases=phases,
         )
-        if node_name or (proposes and verdict.outcome.stays_pending and cluster.nodes):
+        if node_name or (proposes and verdict.outcome in _NEEDS_CAPACITY and cluster.nodes):
             with phases.phase("proposals"):
-                verdict = _with_node_report(verdict, within, cluster, prepared, explain_input, node_name, now=at)
-        elif proposes and verdict.outcome in _PREEMPTS:
-            with phases.phase("proposals"):
-                # Requests with which no eviction is needed, if there are any.
-                stated = _stated_tolerations(explain_input)
-                found = requests_that_fit(within, prepared, explain_input.pod, verdict, stated)
-            verdict = verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
-        if proposes and not node_name and verdict.outcome in _NEEDS_CAPACITY and cluster.nodes:
-            with phases.phase("proposals"):
-                one_more = one_more_node(within, cluster, prepared, explain_input.pod, verdict, now=at)
-            verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
-        proposals = [*verdict.proposals, *(verdict.node_report.proposals if verdict.node_report is not None else ())]
-        if any(each.outcome is not Outcome.LANDS for each in proposals):
-            # A proposal involves evictions, and PDBs may not have been read.
+                verdict = _with_remedies(verdict, within, cluster, prepared, explain_input, node_name, now=at)
+        remedies = [*verdict.remedies, *(verdict.node_report.remedies if verdict.node_report is not None else ())]
+        if any(each.evicted for each in remedies):
+            # PDBs may not have been read.
             both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
             verdict = msgspec.structs.replace(verdict, assumptions=list(both))
         if simulates_on:
@@ -134,7 +109,7 @@ def explain_pods(
     return verdicts
 
 
-def _with_node_report(
+def _with_remedies(
     verdict: Verdict,
     scheduler: Scheduler,
     cluster: ClusterSnapshot,
@@ -144,20 +119,21 @@ def _with_node_report(
     *,
     now: datetime,
 ) -> Verdict:
-    """The verdict with the report on a node, or with proposals if there is no ``node_name``.
+    """The verdict with the report on a node, or with remedies if there is no ``node_name``.
 
     The search is imported here because pods that fit do not need it.
     """
-    from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
-    from kpreempt.analysis.explain.node_report import explain_node, propose  # noqa: PLC0415
+    from kpreempt.analysis.explain.remedies import Situation, find_remedies  # noqa: PLC0415
 
     situation = Situation(cluster, prepared, explain_input.pod, verdict)
     stated = _stated_tolerations(explain_input)
     if node_name:
+        from kpreempt.analysis.explain.node_report import explain_node  # noqa: PLC0415
+
         report = explain_node(scheduler, situation, node_name, stated, now=now)
         return msgspec.structs.replace(verdict, node_report=report)
-    found = propose(scheduler, situation, stated, now=now)
-    return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
+    found = find_remedies(scheduler, situation, stated, now=now)
+    return msgspec.structs.replace(verdict, remedies=found.remedies, remedy_search=found.search, causes=found.causes)
 
 
 def _stated_tolerations(explain_input: ExplainInput) -> int:
@@ -221,107 +197,6 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
         taken_at=taken_at,
         age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at and is_dated else None,
         skipped=cluster.skipped,
-    )
-
-
-# The maximum number of nodes whose filters are evaluated, and of verdicts.
-_MAX_EVALUATED = 12
-_MAX_EDIT_VERDICTS = 3
-# On more nodes, verdicts take too long for an optional hint.
-_MAX_NODES = 3000
-# A request lowered by more than this share is not the same pod any more.
-_MAX_CUT = 0.5
-
-_Amounts = dict[str, tuple[int, int]]
-
-
-def requests_that_fit(scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Verdict, stated: int) -> Proposal | None:
-    """The requests with which the pod fits, lowered by the smallest share; ``None`` if none of those tried fit.
-
-    There is no search on large clusters, if extenders would be called again, or if the order of volumes decides.
-    """
-    if len(verdict.filter) > _MAX_NODES or verdict.extender_calls or verdict.volume_choices is not None:
-        return None
-    verdicts = 0
-    for node, amounts in _nearest(verdict)[:_MAX_EVALUATED]:
-        edit = lower_requests(pod, amounts)
-        if edit is None or verdicts == _MAX_EDIT_VERDICTS:
-            continue
-        edited = edit_pod(pod, edit)
-        evaluation = scheduler.describe_node(prepared, edited, node)
-        if evaluation.pre_filter is not None or not all(status.is_success for status in evaluation.filters):
-            continue
-        verdicts += 1
-        answer = scheduler.decide(prepared, edited, records_steps=False)
-        if answer.outcome == Outcome.LANDS and answer.volume_choices is None:
-            return Proposal(
-                node=node,
-                changes=list(edit.changes),
-                options=edit.options(stated),
-                outcome=answer.outcome,
-                nodes=answer.lands_on,
-            )
-    return None
-
-
-def _nearest(verdict: Verdict) -> list[tuple[str, _Amounts]]:
-    """Nodes that lack resources, with the requested and free amount of each; the smallest cut first."""
-    found = []
-    for node, status in verdict.filter.items():
-        if not isinstance(status.detail, InsufficientResources):
-            continue
-        amounts = {each.resource: (each.requested, each.allocatable - each.used) for each in status.detail.shortfalls}
-        cut = max((1 - after / max(before, 1) for before, after in amounts.values()), default=1.0)
-        if "pods" not in amounts and cut <= _MAX_CUT:
-            found.append((cut, node, amounts))
-    return [(node, amounts) for _, node, amounts in sorted(found, key=lambda each: each[0])]
-
-
-# On more nodes, each verdict takes too long for an optional hint.
-MAX_NODES = 5000
-# Up to this many nodes, a second kind is also verified.
-_SMALL_CLUSTER = 200
-_MAX_VERDICTS = 8
-
-
-def one_more_node(
-    scheduler: Scheduler, cluster: ClusterSnapshot, prepared: Any, pod: Pod, verdict: Verdict, *, now: datetime
-) -> OneMoreNode:
-    """Check whether one more node would fit the pod that has this verdict; ``now`` is the snapshot's time.
-
-    ``prepared`` is the prepared cluster.
-    """
-    if verdict.extender_calls:
-        return OneMoreNode(not_searched="extenders would be called for nodes that do not exist")
-    if len(cluster.nodes) > MAX_NODES:
-        return OneMoreNode(not_searched="the cluster is too large; try a node with --add-node NODE")
-    new = NewNodes(cluster, scheduler, now=now)
-    taking = new.taking(pod)
-    is_small = len(cluster.nodes) <= _SMALL_CLUSTER
-    limit = _MAX_VERDICTS if is_small else max(2, min(_MAX_VERDICTS, 4000 // len(cluster.nodes)))
-    verified: list[Sample] = []
-    nodes: list[str] = []
-    assumed: list[Assumption] = []
-    for sample in taking[:limit]:
-        larger = scheduler.prepare(with_nodes(cluster, sample.added), now=now, before=prepared)
-        answer = scheduler.decide(larger, pod, records_steps=False)
-        if answer.outcome is not Outcome.LANDS or answer.volume_choices is not None:
-            continue
-        if not verified:
-            nodes = answer.lands_on or answer.chosen_nodes
-            known = verdict.assumptions
-            assumed = [*sample.added.assumptions, *(each for each in answer.assumptions if each not in known)]
-        verified.append(sample)
-        if not is_small:
-            break
-    return OneMoreNode(
-        kinds=[informational_kind(sample.kind) for sample in verified],
-        options=[f"--add-node={verified[0].kind.like.name}"] if verified else [],
-        node=verified[0].name if verified else "",
-        nodes=nodes,
-        num_kinds=new.num_kinds,
-        untried=new.untried + (0 if verified else len(taking[limit:])),
-        assumed=informational_assumptions(assumed),
     )
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.nodes.changes import changed
+from kpreempt.analysis.nodes.copies import Added, with_nodes
 from kpreempt.analysis.what_if import Assignment, Overrides, Step, format_path, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
@@ -29,12 +30,8 @@ from kpreempt.model.pod import Container, Pod, annotations_of, with_annotations
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity
 from kpreempt.verdict import Change, ChangeKind, Code, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
+from kpreempt.verdict.remedies import ObjectEdit, RemedyStage
 
-# How intrusive a change is: first what the pod requests, then what it tolerates, then its requirements, then changes
-# that affect other pods, and last those that affect system pods. A request cut by more than half ranks after a dropped
-# preference.
-INTRUSIVENESS = {kind: rank for rank, kind in enumerate(ChangeKind)}
-_OF_SYSTEM = len(INTRUSIVENESS)
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -42,29 +39,23 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "n
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that belong together, with their effect on the pod and the cluster.
 
-    ``share_affected`` is the share of running pods that the edit newly ranks below the pod; ``is_about_system`` means
-    that system pods are affected.
+    ``objects`` are changes to other objects, for which ``kpreempt explain`` has no option. ``nodes`` are nodes that are
+    added.
     """
 
+    stage: RemedyStage
     changes: Sequence[Change]
     overrides: Overrides = Overrides()
     uncordons: Sequence[str] = ()
     cordons: Sequence[str] = ()
     budgets: Sequence[str] = ()
-    removed_pods: Sequence[str] = ()
-    share_affected: float = 0.0
-    is_about_system: bool = False
+    objects: Sequence[ObjectEdit] = ()
+    added: Added | None = None
 
     @property
     def is_of_cluster(self) -> bool:
         """Whether the edit changes the cluster."""
-        return bool(self.uncordons or self.cordons or self.budgets or self.removed_pods)
-
-    @property
-    def weight(self) -> tuple[int, float]:
-        """How intrusive the edit is: its worst change, then the share that is cut or affected."""
-        rank, share = max(map(_weight, self.changes))
-        return (rank + _OF_SYSTEM if self.is_about_system else rank), max(share, self.share_affected)
+        return bool(self.uncordons or self.cordons or self.budgets or self.objects or self.added)
 
     def options(self, num_tolerations: int) -> list[str]:
         """The arguments with which ``kpreempt explain`` applies the edit to the user's pod.
@@ -83,7 +74,8 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
         arguments += [f"--uncordon={name}" for name in self.uncordons]
         arguments += [f"--cordon={name}" for name in self.cordons]
         arguments += [f"--budget={budget}" for budget in self.budgets]
-        arguments += [f"--without=pod/{key}" for key in self.removed_pods]
+        if self.added is not None:
+            arguments += [f"--add-node={change.subject}" for change in self.changes]
         return arguments
 
 
@@ -123,25 +115,12 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
 
 def edit_cluster(cluster: ClusterSnapshot, edit: Edit) -> ClusterSnapshot:
     """Apply an edit to a cluster. Raises ``NotFoundError`` for an object that does not exist."""
-    return changed(
-        cluster,
-        removed=[f"pod/{key}" for key in edit.removed_pods],
-        cordons=edit.cordons,
-        uncordons=edit.uncordons,
-        budgets=edit.budgets,
-    )
+    cluster = changed(cluster, cordons=edit.cordons, uncordons=edit.uncordons, budgets=edit.budgets)
+    if edit.objects:
+        from kpreempt.analysis.remedies.edits import edited  # noqa: PLC0415 - rarely needed
 
-
-def _weight(change: Change) -> tuple[int, float]:
-    rank = INTRUSIVENESS[change.kind]
-    if change.kind != ChangeKind.REQUEST or change.before is None or change.after is None:
-        return rank, 0.0
-    cut = 1 - change.after / max(change.before, 1)
-    if change.after == 0:
-        rank = INTRUSIVENESS[ChangeKind.PIN]
-    elif cut > 0.5:
-        rank = INTRUSIVENESS[ChangeKind.HOST_PORT]
-    return rank, cut
+        cluster = edited(cluster, edit.objects)
+    return with_nodes(cluster, edit.added) if edit.added is not None else cluster
 
 
 def _as_yaml(value: Any) -> str:
@@ -163,7 +142,6 @@ EditOptions = list[Edit]
 FieldPath = list[Step]
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_MAX_STEPS = 10
 
 _BINARY_UNITS = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 # Limits of these resources may exceed requests; for all other resources the two must be equal.
@@ -179,33 +157,13 @@ class EditContext(msgspec.Struct, frozen=True):
     node: Node
 
 
-def raise_priority(context: EditContext, others: Sequence[str]) -> EditOptions:
-    """Priorities one above each pod on the node, and each of ``others``, that the pod does not outrank yet."""
-    keys = frozenset(others)
-    pods = (
-        each
-        for each in context.cluster.pods
-        if (each.spec.node_name == context.node.name or each.key in keys) and not each.is_terminal
-    )
-    priorities = just_above(pods, context.pod)
-    return [raised(context.pod, context.cluster, priority) for priority in priorities[:_MAX_STEPS]]
-
-
-def raised(pod: Pod, cluster: ClusterSnapshot, priority: int) -> Edit:
-    """Raise the pod's priority; what matters are the running pods that it newly outranks."""
-    running = [each for each in cluster.pods if each.spec.node_name and not each.is_terminal]
-    outranked = [each for each in running if pod.priority <= each.priority < priority]
+def raised(pod: Pod, priority: int) -> Edit:
+    """Raise the pod's priority."""
     return Edit(
+        stage=RemedyStage.PRIORITY,
         changes=[Change(ChangeKind.PRIORITY, before=pod.priority, after=priority)],
         overrides=Overrides(priority=priority),
-        share_affected=len(outranked) / max(len(running), 1),
-        is_about_system=any(map(is_of_system, outranked)),
     )
-
-
-def is_of_system(pod: Pod) -> bool:
-    """Whether the cluster itself may depend on the pod: one in ``kube-system``, or with a reserved priority class."""
-    return pod.metadata.namespace == "kube-system" or pod.spec.priority_class_name.startswith("system-")
 
 
 def allow_preemption(pod: Pod) -> EditOptions:
@@ -215,32 +173,11 @@ def allow_preemption(pod: Pod) -> EditOptions:
     policy = "PreemptLowerPriority"
     return [
         Edit(
+            stage=RemedyStage.PRIORITY,
             changes=[Change(ChangeKind.PREEMPTION_POLICY, subject=policy)],
             overrides=Overrides(preemption_policy=policy),
         )
     ]
-
-
-def remove_pods(context: EditContext, keys: Sequence[str], number: int = 1) -> EditOptions:
-    """Remove one of the pods (or ``number`` of them), the least important first, but never the pod itself."""
-    priorities = {each.key: each.priority for each in context.cluster.pods}
-    of_system = {each.key for each in context.cluster.pods if is_of_system(each)}
-    removable = [key for key in dict.fromkeys(keys) if key in priorities and key != context.pod.key]
-    ranked = sorted(removable, key=priorities.__getitem__)
-    sets = [ranked[start : start + number] for start in range(len(ranked) - number + 1)]
-    return [
-        Edit(
-            changes=[Change(ChangeKind.WITHOUT_POD, subject=key) for key in each],
-            removed_pods=each,
-            is_about_system=not of_system.isdisjoint(each),
-        )
-        for each in (sets if number == 1 else sets[:1])[:_MAX_STEPS]
-    ]
-
-
-def pods_on(context: EditContext) -> list[Pod]:
-    """The unfinished pods on the node."""
-    return [pod for pod in context.cluster.pods if pod.spec.node_name == context.node.name and not pod.is_terminal]
 
 
 def drop_preferences(context: EditContext) -> EditOptions:
@@ -270,6 +207,7 @@ def drop_preferences(context: EditContext) -> EditOptions:
 def dropping(kind: ChangeKind, places: Mapping[str, Sequence[Step]]) -> Edit:
     """An edit that removes fields, in the given order."""
     return Edit(
+        stage=RemedyStage.REQUESTER,
         changes=[Change(kind, subject=name) for name in places],
         overrides=Overrides(assignments=[Assignment(format_path(list(place)), None) for place in places.values()]),
     )
@@ -289,7 +227,9 @@ def lower_requests(pod: Pod, amounts: Mapping[str, tuple[int, int]]) -> Edit | N
             return None
         changes.append(Change(ChangeKind.REQUEST, resource, before, after))
         assignments += assignments_of
-    return Edit(changes=changes, overrides=Overrides(assignments=assignments)) if changes else None
+    if not changes:
+        return None
+    return Edit(stage=RemedyStage.REQUESTER, changes=changes, overrides=Overrides(assignments=assignments))
 
 
 def _lower(pod: Pod, resource: str, limit: int) -> list[Assignment] | None:

@@ -13,7 +13,7 @@ DaemonSets its copies get; for other nodes the affinity is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import count, islice
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.remedies.excluded import CONTROL_PLANE, is_set_by_controller
 from kpreempt.model.affinity import tied_node_of, tied_to
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceSlice
@@ -37,28 +38,6 @@ from kpreempt.verdict.unread import unreadable_of
 HOST_NAME = "kubernetes.io/hostname"
 # The last parts of label keys whose value is the node's name.
 _OF_HOST = frozenset({"hostname", "host", "node", "nodename", "node-name"})
-# Taints for a node's condition, or for an operation on it; a new node starts without them.
-_TAINTS_OF_ONE = frozenset(
-    {
-        "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-        "node.kubernetes.io/memory-pressure",
-        "node.kubernetes.io/disk-pressure",
-        "node.kubernetes.io/pid-pressure",
-        "node.kubernetes.io/network-unavailable",
-        "node.kubernetes.io/out-of-service",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "node.cloudprovider.kubernetes.io/shutdown",
-        "ToBeDeletedByClusterAutoscaler",
-        "DeletionCandidateOfClusterAutoscaler",
-        "karpenter.sh/disruption",
-        "karpenter.sh/disrupted",
-        "karpenter.sh/unregistered",
-        "cloud.google.com/impending-node-termination",
-    }
-)
-_STARTUP_TAINTS = ("ignore-taint.cluster-autoscaler.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/")
 # The maximum length of a label value; the host name is one.
 _LONGEST_NAME = 63
 
@@ -252,11 +231,7 @@ def _copy(pattern: Node, name: str) -> Node:
 
 def permanent_taints(node: Node) -> list[Taint]:
     """The taints that a node of this kind starts with and keeps."""
-    return [
-        taint
-        for taint in node.spec.taints
-        if taint.key not in _TAINTS_OF_ONE and not taint.key.startswith(_STARTUP_TAINTS)
-    ]
+    return [taint for taint in node.spec.taints if not is_set_by_controller(taint)]
 
 
 def shared_labels(node: Node) -> dict[str, str]:
@@ -305,7 +280,6 @@ def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:
     return msgspec.structs.replace(each, metadata=ObjectMeta(name=f"{each.metadata.name}-{new}"), spec=spec)
 
 
-_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
 # The memory of machines of one type differs slightly, so only this many leading bits count.
 _BITS = 6
@@ -343,7 +317,7 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
             nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(permanent_taints(node)))
         )
         kinds.append(Kind(like, len(nodes), allocatable_of(like)))
-    workers = [kind for kind in kinds if not any(label in kind.like.labels for label in _CONTROL_PLANE)]
+    workers = [kind for kind in kinds if not any(label in kind.like.labels for label in CONTROL_PLANE)]
     return sorted(workers or kinds, key=_size)
 
 
@@ -368,6 +342,14 @@ def _size(kind: Kind) -> tuple[int, int, int]:
     return devices, kind.allocatable.get(_CPU, 0), kind.allocatable.get(_MEMORY, 0)
 
 
+Requests = Mapping[str, int]
+
+
+def _covers(kind: Kind, requests: Requests) -> bool:
+    """Whether a node of the kind has at least what a pod requests, in the same units."""
+    return all(kind.allocatable.get(resource, 0) >= amount for resource, amount in requests.items() if amount)
+
+
 class Sample(NamedTuple):
     """A kind with one new node of it."""
 
@@ -383,12 +365,16 @@ class Sample(NamedTuple):
 class NewNodes:
     """New nodes of each kind of a cluster, prepared by the scheduler without other nodes."""
 
-    def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, now: datetime) -> None:
-        kinds = kinds_of(cluster)
+    def __init__(
+        self, cluster: ClusterSnapshot, scheduler: Scheduler, *, now: datetime, requests: Iterable[Requests]
+    ) -> None:
+        """``requests`` are those of the pods in question; kinds that are too small for all of them need no test."""
+        kinds, all_requests = kinds_of(cluster), list(requests)
+        large_enough = [kind for kind in kinds if any(_covers(kind, each) for each in all_requests)]
         self.num_kinds = len(kinds)
-        self.untried = max(len(kinds) - MAX_KINDS, 0)
+        self.untried = max(len(large_enough) - MAX_KINDS, 0)
         self.copier = Copier(cluster, now=now)
-        self.samples = [Sample(kind, self.copier.like(kind.like, 1)) for kind in kinds[:MAX_KINDS]]
+        self.samples = [Sample(kind, self.copier.like(kind.like, 1)) for kind in large_enough[:MAX_KINDS]]
         self._scheduler, self._cluster, self._now = scheduler, cluster, now
         self._prepared: Any = None
 

@@ -31,9 +31,8 @@ from kpreempt.analysis.algorithms import (
     pods_by_node,
     timed_by_part,
 )
-from kpreempt.analysis.explain.change_search import Situation
-from kpreempt.analysis.explain.node_report import ProposalsFound, propose
 from kpreempt.analysis.explain.pods import described
+from kpreempt.analysis.explain.remedies import RemediesFound, Situation, find_remedies
 from kpreempt.analysis.nodes.copies import (
     Added,
     Copier,
@@ -63,6 +62,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.kube.assumptions import claims_of
+from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import ClusterSummary, Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.pending import (
@@ -116,7 +116,7 @@ def explain_pending(
     skipped = Counter(pod.metadata.namespace for pod in pending if not is_selected(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
-    # Proposals need the filter results of every node.
+    # Remedies need the filter results of every node.
     full_outcomes = () if has_time is None else (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS)
 
     def read(verdict: Verdict) -> Verdict:
@@ -148,7 +148,7 @@ def explain_pending(
     items = [_item(each, attempts) for each in placed]
     if has_time is not None:
         with phases.phase("proposals"):
-            items = _with_proposals(items, placed, context, prepared, has_time, spread)
+            items = _with_remedies(items, placed, context, prepared, has_time, spread)
     new_nodes = None
     if seeks_nodes:
         # Queued pods, except those whose nominated node is being freed for them.
@@ -263,7 +263,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
     )
 
 
-def _with_proposals(
+def _with_remedies(
     items: Sequence[PendingPod],
     placed: Sequence[Decided],
     context: AnalysisContext,
@@ -271,7 +271,7 @@ def _with_proposals(
     has_time: Callable[[], bool],
     spread: Spread,
 ) -> list[PendingPod]:
-    """Add proposals to the unschedulable pods.
+    """Add remedies to the unschedulable pods.
 
     Pods that are equivalent for the scheduler share a search. Pods get none if ``has_time`` is false when it is their
     turn.
@@ -285,21 +285,21 @@ def _with_proposals(
     keys = [equivalence_key_for(scheduler, pod) for pod, _ in decided]
     distinct = dict(zip(reversed(keys), reversed(decided), strict=True))
 
-    def search(each: tuple[Pod, Verdict]) -> ProposalsFound | None:
+    def search(each: tuple[Pod, Verdict]) -> RemediesFound | None:
         pod, verdict = each
         if not has_time():
             return None
         # Tolerations that admission added to an existing pod are part of it.
         stated = len(pod.spec.tolerations)
-        return propose(scheduler, Situation(cluster, prepared, pod, verdict), stated, now=context.time)
+        return find_remedies(scheduler, Situation(cluster, prepared, pod, verdict), stated, now=context.time)
 
     # Search in queue order, so that pods at the front are searched first.
     ordered = {key: distinct[key] for key in dict.fromkeys(keys)}
     by_key = dict(zip(ordered, spread(ordered.values(), search), strict=True))
-    found = {pod.key: each for key, (pod, _) in zip(keys, decided, strict=True) if (each := by_key[key]) is not None}
+    answers = {pod.key: each for key, (pod, _) in zip(keys, decided, strict=True) if (each := by_key[key]) is not None}
     return [
-        msgspec.structs.replace(item, proposals=found[item.pod].proposals, proposal_search=found[item.pod].search)
-        if item.pod in found
+        msgspec.structs.replace(item, remedies=each.remedies, remedy_search=each.search, causes=each.causes)
+        if (each := answers.get(item.pod)) is not None
         else item
         for item in items
     ]
@@ -416,7 +416,10 @@ def more_nodes(
     if scheduler.decisions_depend_on_pod_identity:
         return MoreNodes(not_searched="not supported with extenders, or with plugins that depend on pod identity")
     if len(queue) > _MAX_PODS or len(queue) * len(cluster.nodes) > _MAX_EVALUATIONS:
-        return MoreNodes(not_searched=f"too large: {len(queue):,} pods on {len(cluster.nodes):,} nodes")
+        return MoreNodes(
+            not_searched=f"too many pods and nodes to place all {len(queue):,} together; FIX says for each kind of pod"
+            " whether a new node helps"
+        )
     found = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now).run(waiting)
     if num_omitted and found.nodes:
         others = f"other pending pods ({num_omitted:,}) do not use this capacity"
@@ -430,7 +433,8 @@ class _Search:
     ) -> None:
         self._cluster, self._scheduler, self._prepared = cluster, scheduler, prepared
         self._queue, self._now = queue, now
-        self._new = NewNodes(cluster, scheduler, now=now)
+        waiting = {tuple(sorted(requests_in_units(pod_requests(pod)).items())) for pod in queue}
+        self._new = NewNodes(cluster, scheduler, now=now, requests=map(dict, waiting))
         self._evaluations_left = _MAX_EVALUATIONS
 
     def run(self, waiting: Sequence[Pod]) -> MoreNodes:
@@ -470,7 +474,7 @@ class _Search:
             for kind, pods in groups:
                 extra[kind.like.name] += not unplaced_in_cluster.isdisjoint(pod.key for pod in pods)
             missing |= unplaced_in_cluster
-        return replace(answer, not_searched="new nodes alone do not fit all pods without evictions")
+        return replace(answer, not_searched="new nodes alone do not place all pods; FIX has other changes")
 
     def _by_kind(self, waiting: Sequence[Pod]) -> tuple[list[tuple[Kind, list[Pod]]], list[str]]:
         """The pods for each kind of node, the smallest that could take them; and the pods for which there is none."""

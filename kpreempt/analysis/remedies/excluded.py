@@ -9,11 +9,24 @@ controllers, DaemonSets and the kubelet return when they are deleted. Critical p
 from __future__ import annotations
 
 from kpreempt.model.meta import controller_of
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint
 
-_CONDITIONS = "node.kubernetes.io/"
-_CLOUD_PROVIDER = "node.cloudprovider.kubernetes.io/"
+_OF_CONDITIONS = frozenset(
+    {
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/pid-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/out-of-service",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+    }
+)
 _OF_AUTOSCALERS = frozenset(
     {
         "ToBeDeletedByClusterAutoscaler",
@@ -24,6 +37,7 @@ _OF_AUTOSCALERS = frozenset(
         "cloud.google.com/impending-node-termination",
     }
 )
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _STARTUP = ("ignore-taint.cluster-autoscaler.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/")
 _CRITICAL_CLASSES = ("system-node-critical", "system-cluster-critical")
 SYSTEM_NAMESPACE = "kube-system"
@@ -31,14 +45,22 @@ SYSTEM_NAMESPACE = "kube-system"
 
 def is_set_by_controller(taint: Taint) -> bool:
     """Whether a controller sets the taint while the node is not usable: not ready, cordoned, starting or removed."""
-    return (
-        taint.key.startswith((_CONDITIONS, _CLOUD_PROVIDER)) or taint.key in _OF_AUTOSCALERS or is_startup_taint(taint)
-    )
+    return taint.key in _OF_CONDITIONS or is_set_by_autoscaler(taint)
 
 
-def is_startup_taint(taint: Taint) -> bool:
-    """Whether an autoscaler ignores the taint, because a node has it only until it is ready."""
-    return taint.key.startswith(_STARTUP)
+def is_set_by_autoscaler(taint: Taint) -> bool:
+    """Whether an autoscaler sets or ignores the taint, because the node is about to be removed or is not ready yet."""
+    return taint.key in _OF_AUTOSCALERS or taint.key.startswith(_STARTUP)
+
+
+def is_of_control_plane(taint: Taint) -> bool:
+    """Whether the taint reserves a node for the control plane."""
+    return taint.key in CONTROL_PLANE
+
+
+def has_control_plane(node: Node) -> bool:
+    """Whether the control plane runs on the node, according to its labels and taints."""
+    return any(label in node.labels for label in CONTROL_PLANE) or any(map(is_of_control_plane, node.spec.taints))
 
 
 def is_critical(pod: Pod) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kpreempt.verdict.remedies import Remedy, RemedyStage
+from kpreempt.verdict.remedies import ChangeKind, Remedy, RemedyStage
 
+_KINDS = {kind: index for index, kind in enumerate(ChangeKind)}
 _STAGES = {stage: index for index, stage in enumerate(RemedyStage)}
 
 
@@ -25,7 +26,8 @@ def selected(found: Iterable[Remedy], most: int) -> list[Remedy]:
 
 def _order(remedy: Remedy) -> tuple[object, ...]:
     is_partial = remedy.scheduled < remedy.pods
-    return not remedy.solves, is_partial, bool(remedy.evicted), _STAGES[remedy.stage], len(remedy.changes)
+    kind = max((_KINDS[change.kind] for change in remedy.changes), default=0)
+    return not remedy.solves, is_partial, bool(remedy.evicted), _STAGES[remedy.stage], len(remedy.changes), kind
 
 
 def _makes_redundant(smaller: Remedy, larger: Remedy) -> bool:

@@ -29,7 +29,6 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import bare_name, describe, describe_shortage, format_budgets, join_names
 from kpreempt.report.explain.chance import INEXACT, possible_outcome
-from kpreempt.report.explain.changes import proposals_section
 from kpreempt.report.explain.choice import format_value, name_of_rule, order_by_survival
 from kpreempt.report.explain.headline import acted_on
 from kpreempt.report.explain.rejections import (
@@ -41,6 +40,7 @@ from kpreempt.report.explain.rejections import (
     split_by_hope,
 )
 from kpreempt.report.options import RenderOptions, reference_time
+from kpreempt.report.remedies import remedies_section
 from kpreempt.scheduler_table import row_of
 from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeReport, Reprieve, Status, Verdict, Victim
 from kpreempt.verdict.unread import are_budgets_unread
@@ -373,14 +373,13 @@ def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     ]
     if not node_report.is_chosen:
         lacks_budgets = are_budgets_unread(verdict.assumptions)
-        goal = f"{node_report.node} is chosen"
-        changes = proposals_section(
-            node_report.proposals, node_report.search, goal, options, lacks_budgets=lacks_budgets
+        changes = remedies_section(
+            "CHANGES", node_report.remedies, node_report.search, options, lacks_budgets=lacks_budgets
         )
         sections.append(
             Section(
                 "CHANGES",
-                changes.lead,
+                f"with any of these, {node_report.node} is chosen:" if node_report.remedies else changes.lead,
                 changes.blocks,
                 heading=f"Changes that make the scheduler choose {node_report.node}",
                 anchor="node-changes",

@@ -14,10 +14,11 @@ from kpreempt.report.explain.chance import (
     chance_of_volumes,
     order_in_a_sentence,
 )
-from kpreempt.report.explain.changes import describe_changes
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.remedies import action, cause_in_words
 from kpreempt.verdict import AssumptionKind, Outcome, Reprieve, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
+from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.unread import LIST, absent_sentence, are_budgets_unread, assumption_text, is_absent
 
 _NOT_READ = (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT)
@@ -28,16 +29,12 @@ _EVEN_EMPTY = ", because these nodes reject the pod even when empty"
 
 
 def headline(verdict: Verdict) -> Phrase:
-    """The pod's outcome and its cost; for an unschedulable pod, also the smallest change that would help."""
+    """The pod's outcome and its cost; for an unschedulable pod, also the first remedy."""
     phrase = answer(verdict)
     unknown = _sentences(absent_sentence(verdict.assumptions))
-    if not verdict.proposals or not verdict.outcome.stays_pending:
+    if not verdict.remedies or not verdict.outcome.stays_pending:
         return (*phrase, *unknown)
-    smallest = describe_changes(verdict.proposals[0].changes)
-    search = verdict.proposal_search
-    is_known = search is None or search.is_complete
-    change = " Smallest change: " if is_known else " Smallest change found: "
-    return (*phrase, *unknown, change, *smallest, ".")
+    return (*phrase, *unknown, " First remedy: ", strong(action(verdict.remedies[0])), ".")
 
 
 def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
@@ -46,6 +43,9 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
     At most ``kinds`` kinds of rejection are listed, most frequent first; the nodes of the others are counted.
     """
     outcome = _never(verdict, kinds) if verdict.outcome.stays_pending else _HEADLINES[verdict.outcome](verdict)
+    deadlock = next((each for each in verdict.causes if each.kind is CauseKind.ROLLOUT_DEADLOCK), None)
+    if deadlock is not None:
+        outcome = (strong(pod_name(verdict)), " is in a ", Span(cause_in_words(deadlock), "bad"), ".")
     pod = verdict.pod
     # A pod that exists is evaluated as if it were created again, so say what it does now.
     current: Phrase = ()

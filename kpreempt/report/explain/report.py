@@ -38,7 +38,6 @@ from kpreempt.report.escape import printable
 from kpreempt.report.evidence import OUTCOMES, assumption_sections, join_names
 from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
 from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
-from kpreempt.report.explain.changes import changes_section
 from kpreempt.report.explain.choice import choice_section, score_section
 from kpreempt.report.explain.dry_run import (
     LOWEST_PRIORITY,
@@ -69,9 +68,11 @@ from kpreempt.report.explain.workload import (
     workload_name,
 )
 from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.remedies import causes_section, remedies_section
 from kpreempt.verdict import Effect, Outcome, Verdict
+from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
-from kpreempt.verdict.unread import absent_sentence
+from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 
 # With more pods than this, a page folds the details of each.
 _UNFOLDED_PODS = 2
@@ -218,7 +219,14 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             victims_section(verdict, options),
             equal_pods_section(verdict),
             nearest_section(verdict, options),
-            changes_section(verdict, options),
+            causes_section([each for each in verdict.causes if each.kind is not CauseKind.ROLLOUT_DEADLOCK]),
+            remedies_section(
+                "FIX",
+                verdict.remedies,
+                verdict.remedy_search,
+                options,
+                lacks_budgets=are_budgets_unread(verdict.assumptions),
+            ),
             *node_sections(verdict, options),
         ]
         if verdict.node_report is not None:

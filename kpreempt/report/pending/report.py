@@ -13,6 +13,7 @@ import msgspec
 
 from kpreempt.report.amounts import count, format_amount, format_since, format_time
 from kpreempt.report.blocks import (
+    Block,
     Cards,
     Count,
     Fold,
@@ -35,7 +36,6 @@ from kpreempt.report.blocks import (
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import absent_facts, assumption_sections, format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
-from kpreempt.report.explain.changes import describe_changes, nothing_found
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.summary import (
     NO_NODE_FITS,
@@ -55,8 +55,10 @@ from kpreempt.report.pending.summary import (
     summary,
     unknown_in_words,
 )
+from kpreempt.report.remedies import action, cause_in_words, commands, line, not_tried, nothing_found, result
 from kpreempt.verdict import Outcome, Victim
 from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 
 _PODS_SHOWN = 40
@@ -64,7 +66,7 @@ _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
-_CHANGES, _MORE_NODES, _PODS, _NOTES = 60, 50, 40, 20
+_CHANGES, _FIXES, _MORE_NODES, _PODS, _NOTES = 60, 55, 50, 40, 20
 _ABOUT_ROWS = "# = queue position; each pod is evaluated as if it were next"
 _MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.
@@ -123,6 +125,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
         sections=[
             Section("CHANGES", changes_in_words(pending), priority=_CHANGES),
             more_nodes_section(pending, _MORE_NODES),
+            _fixes(pending),
             _table(pending),
             *(
                 _group(group, number, [items[pod] for pod in group.pods], pending, options, labels)
@@ -131,7 +134,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
             *assumption_sections(pending.assumptions),
             Section("NOTES", notes_in_words(pending), priority=_NOTES, short=unknown),
         ],
-        more=[("-v", "every pod in full"), ("-o wide", "nodes by reason, smallest changes")] if items else [],
+        more=[("-v", "every pod in full"), ("-o wide", "nodes by reason, first remedies")] if items else [],
         command="pending",
         is_compact=True,
     )
@@ -156,6 +159,25 @@ def _table(pending: PendingPods) -> Section:
     return Section(
         "PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, reserved_lines=_MIN_ROWS
     )
+
+
+def _fixes(pending: PendingPods) -> Section:
+    """The first remedies, each with the pods that it helps, and the fact behind their rejection."""
+    lacks_budgets = are_budgets_unread(pending.assumptions)
+    groups: dict[str, list[PendingPod]] = {}
+    for item in pending.items:
+        if item.remedies:
+            groups.setdefault(action(item.remedies[0]), []).append(item)
+    lines: list[list[Words]] = []
+    for items in sorted(groups.values(), key=lambda items: -len(items)):
+        first = items[0].remedies[0]
+        more = f" and {len(items) - 1:,} more" if items[1:] else ""
+        each = " (each pod alone)" if len(items) > max(first.pods, 1) else ""
+        outcome = result(first, lacks_budgets=lacks_budgets)
+        words: list[Words] = [(strong(items[0].pod), f"{more}: ", *line(first), ": ", *outcome, each)]
+        facts = (cause for cause in items[0].causes if cause.kind is not CauseKind.ROLLOUT_DEADLOCK)
+        lines.append([*words, *map(cause_in_words, facts)][:2])
+    return Section("FIX", blocks=[Listing(lines, noun="remedy")], only="screen", priority=_FIXES, is_inline=True)
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:
@@ -237,10 +259,28 @@ def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOption
             Sentence(state_in_words(item, pending.at)),
             Listing([[leaving_in_words(each, pending.at)] for each in item.waiting_for], noun="pod"),
             Sentence(f"claims: {claims}" if item.claims else ""),
+            *_facts_and_remedies(item, pending),
             Sentence(Span(agreement_in_words(item), "dim")),
             *([Fold("Details", [Rows(details)])] if details else []),
         ],
     )
+
+
+def _facts_and_remedies(item: PendingPod, pending: PendingPods) -> list[Block]:
+    """Facts behind the rejections, and the remedies, each with how to try it."""
+    if item.remedy_search is None or item.state in SHOWN_STATES:
+        return []
+    lacks_budgets = are_budgets_unread(pending.assumptions)
+    facts: list[list[Words]] = [[f"why: {cause_in_words(each)}"] for each in item.causes]
+    lines: list[list[Words]] = [
+        [
+            ("fix: " if not number else "or ", *line(each), ": ", *result(each, lacks_budgets=lacks_budgets)),
+            *(Span(command, "code") for command in commands(each)),
+        ]
+        for number, each in enumerate(item.remedies)
+    ]
+    rest = not_tried(item.remedy_search) if lines else f"fix: {nothing_found(item.remedy_search)}"
+    return [Listing(facts, noun="fact"), Listing(lines, noun="remedy"), Sentence(Span(rest, "dim"))]
 
 
 def _details(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> Iterable[tuple[str, Words]]:
@@ -287,7 +327,7 @@ def _victim(victim: Victim) -> Phrase:
     return (name(victim.pod), f" priority {victim.priority:,}{leaving}", *budgets)
 
 
-_COLUMNS = ("#", "POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS OR CAUSE", "NODES BY REASON", "SMALLEST CHANGE")
+_COLUMNS = ("#", "POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS OR CAUSE", "NODES BY REASON", "FIRST REMEDY")
 _ALIGNS = ("right", "left", "right", "left", "left", "left", "left", "left")
 _NONE = "-"
 
@@ -325,28 +365,20 @@ def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
         node,
         cause,
         reasons,
-        _smallest_change(item),
+        _first_remedy(item),
     )
 
 
-def _smallest_change(item: PendingPod) -> str:
-    """The smallest change that would let the pod land, and whether the search was complete."""
+def _first_remedy(item: PendingPod) -> str:
+    """The first remedy and what it brings, or why there is none."""
     if item.state == PendingState.GATED:
         return f"remove {'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}"
     if not item.outcome.stays_pending or item.state in SHOWN_STATES:
         return ""
-    search = item.proposal_search
+    search = item.remedy_search
     if search is None:
         return "not searched: time limit reached"
-    if not item.proposals:
+    if not item.remedies:
         return nothing_found(search)
-    first = item.proposals[0]
-    node = join_names(first.nodes, limit=1).replace(" and ", " or ", 1)
-    then = (
-        f"lands on {node}"
-        if first.outcome == Outcome.LANDS
-        else f"preempts {count(len(first.victims), 'pod')} on {node}"
-    )
-    broken = f", {count(first.num_pdb_violations, 'budget violation')}" if first.num_pdb_violations else ""
-    partly = "" if search.is_complete else " (search incomplete)"
-    return f"{text_of(describe_changes(first.changes))}: {then}{broken}{partly}"
+    first = item.remedies[0]
+    return f"{action(first)}: {text_of(result(first))}"

@@ -13,12 +13,13 @@ from kpreempt.report.amounts import agree, count, format_duration, format_readin
 from kpreempt.report.blocks import Code, Listing, Phrase, Role, Section, Sentence, Span, joined, strong
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
-from kpreempt.report.explain.changes import amounts_of, join_options
+from kpreempt.report.remedies import amounts_in_words, cause_in_words, join_options
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
     SHOWN_STATES,
     Agreement,
     MoreNodes,
+    NodesOfKind,
     PendingChange,
     PendingChangeKind,
     PendingPod,
@@ -27,6 +28,7 @@ from kpreempt.verdict.pending import (
     QueueTimeSource,
     TerminatingPod,
 )
+from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import is_absent
 
@@ -35,6 +37,7 @@ _CAUSES_IN_FULL = 8
 # The maximum length of each cause or list of names in a short sentence.
 _SHORT = 56
 _UNLIMITED = 1_000_000
+_LONGEST_CAUSE = 200
 _CHANGES_LISTED = 3
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
@@ -59,7 +62,12 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Rol
         yield _evictions(evicting)
     if number := held[PendingState.WAITS_FOR_VICTIMS] + outcomes[Outcome.WAITS_FOR_VICTIMS]:
         yield f"{number:,} {agree(number, 'waits')} for {'its' if number == 1 else 'their'} victims", "warn"
-    if unschedulable := [item for item in free if item.outcome == Outcome.UNSCHEDULABLE]:
+    deadlocked = {item.pod: cause for item in free for cause in item.causes if cause.kind is CauseKind.ROLLOUT_DEADLOCK}
+    for cause in {cause.subject: cause for cause in deadlocked.values()}.values():
+        number = sum(each.subject == cause.subject for each in deadlocked.values())
+        yield f"{number:,} in a {_cut(cause_in_words(cause), max(longest, _LONGEST_CAUSE))}", "bad"
+    is_unschedulable = [item for item in free if item.outcome == Outcome.UNSCHEDULABLE]
+    if unschedulable := [item for item in is_unschedulable if item.pod not in deadlocked]:
         yield f"{len(unschedulable):,} unschedulable{_causes(unschedulable, longest)}", "bad"
     if number := outcomes[Outcome.UNCERTAIN]:
         yield f"{number:,} uncertain", "warn"
@@ -405,11 +413,11 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
     if more.not_searched:
         return (Span(f"More nodes: {more.not_searched}.", "dim"),)
     if not more.nodes:
-        untried = f", {more.untried:,} not tried" if more.untried else ""
-        tried = count(more.num_kinds - more.untried, "kind")
-        return (
-            Span(f"No new node like those in the cluster would help a pending pod ({tried} tried{untried}).", "dim"),
-        )
+        if more.untried:
+            text = f"No new node was found that would help a pending pod; {more.untried:,} kinds were not tried."
+        else:
+            text = f"No new node like those in the cluster would help a pending pod ({count(more.num_kinds, 'kind')})."
+        return (Span(text, "dim"),)
     if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
         number = sum(each.count for each in more.nodes)
         return (strong(f"{number:,} nodes of {len(more.nodes):,} kinds"), f" would be enough for {_pods(more)} (-v).")
@@ -429,6 +437,10 @@ def _pods(more: MoreNodes) -> str:
     return f"{'both' if placed == 2 else f'all {placed:,}'} pods waiting for capacity"
 
 
+def _of_kind(nodes: NodesOfKind) -> str:
+    return f"{nodes.count:,} like {nodes.kind.like}: {amounts_in_words(nodes.kind.allocatable)}"
+
+
 def more_nodes_section(pending: PendingPods, priority: int) -> Section:
     """The new nodes in full: their resources, the options that add them, and the pods they don't help."""
     more = pending.more_nodes
@@ -439,7 +451,12 @@ def more_nodes_section(pending: PendingPods, priority: int) -> Section:
         "MORE NODES",
         more_nodes_in_words(pending),
         [
-            Listing([[f"{each.count:,} like {each.kind.like}: {amounts_of(each.kind)}"] for each in more.nodes]),
+            Listing(
+                [
+                    [f"{each.count:,} like {each.kind.like}: {amounts_in_words(each.kind.allocatable)}"]
+                    for each in more.nodes
+                ]
+            ),
             *([Code(join_options(more.options), is_command=True)] if more.options else []),
             Sentence(left),
             Listing([[Span(f"assumed: {words}", "warn")] for words in more.assumed]),

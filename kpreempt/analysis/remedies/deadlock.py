@@ -1,0 +1,105 @@
+"""Rollout deadlocks: a new pod needs what an old pod of the same Deployment holds until the new pod is ready.
+
+The Deployment controller scales the old ReplicaSet down only as far as ``maxUnavailable`` allows, which is rounded
+down: 25%, the default, is 0 for up to three replicas (``k8s.io/kubernetes`` v1.36.3
+``pkg/controller/deployment/rolling.go``, ``pkg/controller/deployment/util/deployment_util.go`` ``ResolveFenceposts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from kpreempt.analysis.remedies.search import Candidate
+from kpreempt.analysis.simulation.cluster import Workloads, is_serving
+from kpreempt.controllers.actions import scaled_value
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import controller_of
+from kpreempt.model.pod import Pod
+from kpreempt.model.workloads import Deployment, DeploymentStrategy, RollingUpdate
+from kpreempt.verdict.remedies import Change, ChangeKind, ObjectEdit, RemedyStage
+
+_DEFAULT = "25%"
+_MOST_TRIED = 8
+
+# Returns whether the pod lands without evictions in a cluster without these pods.
+LandsWithout = Callable[[Sequence[Pod]], bool]
+
+
+class Deadlock(msgspec.Struct, frozen=True):
+    """The Deployment, and its old pods that must stop first.
+
+    ``stops_one``: one old pod is enough. ``is_assumed``: the input lacks the Deployment, whose strategy is assumed to
+    be the default.
+    """
+
+    workload: str
+    old: Sequence[Pod]
+    stops_one: bool
+    is_assumed: bool
+
+
+def deadlock_of(pod: Pod, cluster: ClusterSnapshot, lands_without: LandsWithout) -> Deadlock | None:
+    """The rollout deadlock that the pending pod is in, if any."""
+    owner, workloads = controller_of(pod.metadata), Workloads(cluster)
+    if owner is None or owner.kind != "ReplicaSet":
+        return None
+    workload = workloads.of(pod)
+    if not workload.startswith("Deployment "):
+        return None
+    # Unready old pods are removed first in any case, so they hold nothing for long.
+    old = [
+        each
+        for each in cluster.pods
+        if each.metadata.namespace == pod.metadata.namespace
+        and is_serving(each)
+        and (controller := controller_of(each.metadata)) is not None
+        and controller.kind == "ReplicaSet"
+        and controller.name != owner.name
+        and workloads.of(each) == workload
+    ]
+    deployment = next((each for each in cluster.deployments if _name(each) == workload), None)
+    if not old or _stops_old_pods(deployment, workloads.size_of(workload) or len(old)):
+        return None
+    one = next((each for each in old[:_MOST_TRIED] if lands_without([each])), None)
+    if one is None and (len(old) == 1 or not lands_without(old)):
+        return None
+    is_assumed = deployment is None or deployment.spec.strategy is None
+    return Deadlock(workload, old if one is None else [one], one is not None, is_assumed)
+
+
+def strategies(deadlock: Deadlock) -> Iterator[Candidate]:
+    """The strategies that stop old pods before new ones are ready."""
+    rolling = {"maxSurge": 0, "maxUnavailable": 1}
+    if deadlock.stops_one:
+        yield _with_strategy(
+            deadlock, {"type": "RollingUpdate", "rollingUpdate": rolling}, "spec.strategy.rollingUpdate", rolling
+        )
+    yield _with_strategy(deadlock, {"type": "Recreate", "rollingUpdate": None}, "spec.strategy.type", "Recreate")
+
+
+def _with_strategy(deadlock: Deadlock, strategy: dict[str, object], field: str, value: object) -> Candidate:
+    return Candidate(
+        stage=RemedyStage.REQUESTER,
+        changes=[Change(ChangeKind.SET, subject=deadlock.workload, field=field, value=value)],
+        edits=[ObjectEdit(deadlock.workload, {"spec": {"strategy": strategy}})],
+        is_alone=True,
+    )
+
+
+def _name(deployment: Deployment) -> str:
+    return f"Deployment {deployment.metadata.namespace}/{deployment.metadata.name}"
+
+
+def _stops_old_pods(deployment: Deployment | None, replicas: int) -> bool:
+    """Whether the rollout stops old pods before the new ones are ready."""
+    strategy = (deployment.spec.strategy if deployment is not None else None) or DeploymentStrategy()
+    if strategy.type == "Recreate":
+        return True
+    rolling = strategy.rolling_update or RollingUpdate()
+    unavailable = _DEFAULT if rolling.max_unavailable is None else rolling.max_unavailable
+    surge = _DEFAULT if rolling.max_surge is None else rolling.max_surge
+    surges = scaled_value(surge, replicas, round_up=True)
+    # If both are 0, the controller uses a maxUnavailable of 1.
+    return scaled_value(unavailable, replicas, round_up=False) > 0 or surges == 0
