@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kpreempt.analysis.explain.candidates import similar_to, values_of
-from kpreempt.analysis.remedies.deadlock import Deadlock
 from kpreempt.analysis.remedies.excluded import is_device
 from kpreempt.model.affinity import NodeSelectorTerm
 from kpreempt.model.cluster import ClusterSnapshot
@@ -16,10 +15,8 @@ from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.details import (
-    AffinityConflict,
     InsufficientResources,
     NodeAffinityMismatch,
-    PortConflict,
     SpreadConflict,
     VolumeConflict,
 )
@@ -42,33 +39,6 @@ def causes_of(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[Caus
         *_missing_labels(cluster, pod, details),
     ]
     return [*found, *_empty_domains(cluster, pod, details), *_parts(cluster, pod, verdict)]
-
-
-def deadlock_cause(deadlock: Deadlock, verdict: Verdict) -> Cause:
-    """The rollout deadlock, with what the old pods hold."""
-    old = {each.key for each in deadlock.old}
-    nodes = list(dict.fromkeys(each.spec.node_name for each in deadlock.old))
-    held = ""
-    for node in nodes:
-        detail = verdict.filter[node].detail if node in verdict.filter else None
-        if isinstance(detail, PortConflict) and not old.isdisjoint(detail.holders):
-            held = f"host port {detail.port}/{detail.protocol}"
-        elif isinstance(detail, InsufficientResources):
-            held = " and ".join(
-                "its pod slot" if each.resource == "pods" else each.resource for each in detail.shortfalls
-            )
-        elif isinstance(detail, AffinityConflict):
-            held = f"the {detail.topology_key.rpartition('/')[2]} that anti-affinity excludes"
-        elif isinstance(detail, VolumeConflict):
-            held = f"claim {detail.claim}" if detail.claim else "its volume"
-    return Cause(
-        CauseKind.ROLLOUT_DEADLOCK,
-        subject=deadlock.workload,
-        resource=held,
-        pods=[each.key for each in deadlock.old],
-        nodes=nodes,
-        is_assumed=deadlock.is_assumed,
-    )
 
 
 def _gone_nodes(cluster: ClusterSnapshot, details: Sequence[object]) -> Iterator[Cause]:

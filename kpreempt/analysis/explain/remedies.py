@@ -20,7 +20,6 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, pending_pods
 from kpreempt.analysis.explain.candidates import combinations_for, rejections_of
-from kpreempt.analysis.explain.causes import causes_of, deadlock_cause
 from kpreempt.analysis.explain.single_edits import (
     Edit,
     EditContext,
@@ -37,7 +36,6 @@ from kpreempt.analysis.nodes.copies import (
     Sample,
     informational_assumptions,
 )
-from kpreempt.analysis.remedies.deadlock import deadlock_of, strategies
 from kpreempt.analysis.remedies.selection import selected
 from kpreempt.errors import KpreemptError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -90,13 +88,16 @@ def find_remedies(scheduler: Scheduler, situation: Situation, stated: int, *, no
 
     ``stated`` is the number of tolerations in the pod's manifest. ``now`` is the snapshot's time.
     """
-    causes = causes_of(situation.cluster, situation.pod, situation.verdict)
+    causes: list[Cause] = []
+    if situation.verdict.outcome.stays_pending:
+        from kpreempt.analysis.explain.causes import causes_of  # noqa: PLC0415 - not for pods that preempt
+
+        causes = causes_of(situation.cluster, situation.pod, situation.verdict)
     if failing := failing_extender(situation.verdict):
         return RemediesFound([], RemedySearch(reason="extender", extender=failing), causes)
     search = _Search(scheduler, situation, stated, now)
     found = [*search.ends_of_deadlock()]
-    if search.deadlock is not None:
-        causes.insert(0, deadlock_cause(search.deadlock, situation.verdict))
+    causes[:0] = search.deadlocks
     is_small = len(situation.cluster.nodes) <= _MAX_NODES_SEARCHED
     if is_small:
         found += search.on_nodes(nearest_nodes(scheduler, situation))
@@ -176,7 +177,7 @@ class _Search:
         self._limit = limit_of(situation)
         self._tried: set[tuple[str, ...]] = set()
         self._replicas = _waiting_replicas(situation.cluster, situation.pod)
-        self.deadlock: Any = None
+        self.deadlocks: list[Cause] = []
         self.gave_up = False
         self.extent = RemedySearch()
 
@@ -208,11 +209,17 @@ class _Search:
             nodes[:] = destinations(verdict)
             return verdict.outcome is Outcome.LANDS and is_certain(verdict)
 
-        if not self._situation.verdict.outcome.stays_pending:
+        owner = controller_of(pod.metadata)
+        if owner is None or owner.kind != "ReplicaSet" or not self._situation.verdict.outcome.stays_pending:
             return
-        self.deadlock = deadlock_of(pod, cluster, lands_without)
-        for candidate in strategies(self.deadlock) if self.deadlock is not None else ():
-            yield candidate.remedy(nodes=list(nodes), stops=[each.key for each in self.deadlock.old])
+        from kpreempt.analysis.remedies.deadlock import cause_of, deadlock_of, strategies  # noqa: PLC0415
+
+        deadlock = deadlock_of(pod, cluster, lands_without)
+        if deadlock is None:
+            return
+        self.deadlocks.append(cause_of(deadlock, self._situation.verdict))
+        for candidate in strategies(deadlock):
+            yield candidate.remedy(nodes=list(nodes), stops=[each.key for each in deadlock.old])
 
     def on_nodes(self, names: Sequence[str]) -> Iterator[Remedy]:
         """The changes with which the pod lands on one of these nodes, or thereby on another one."""

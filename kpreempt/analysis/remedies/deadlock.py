@@ -18,7 +18,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Deployment, DeploymentStrategy, RollingUpdate
-from kpreempt.verdict.remedies import Change, ChangeKind, ObjectEdit, RemedyStage
+from kpreempt.verdict import Verdict
+from kpreempt.verdict.details import AffinityConflict, InsufficientResources, PortConflict, VolumeConflict
+from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind, ObjectEdit, RemedyStage
 
 _DEFAULT = "25%"
 _MOST_TRIED = 8
@@ -67,6 +69,33 @@ def deadlock_of(pod: Pod, cluster: ClusterSnapshot, lands_without: LandsWithout)
         return None
     is_assumed = deployment is None or deployment.spec.strategy is None
     return Deadlock(workload, old if one is None else [one], one is not None, is_assumed)
+
+
+def cause_of(deadlock: Deadlock, verdict: Verdict) -> Cause:
+    """The rollout deadlock, with what the old pods hold."""
+    old = {each.key for each in deadlock.old}
+    nodes = list(dict.fromkeys(each.spec.node_name for each in deadlock.old))
+    held = ""
+    for node in nodes:
+        detail = verdict.filter[node].detail if node in verdict.filter else None
+        if isinstance(detail, PortConflict) and not old.isdisjoint(detail.holders):
+            held = f"host port {detail.port}/{detail.protocol}"
+        elif isinstance(detail, InsufficientResources):
+            held = " and ".join(
+                "its pod slot" if each.resource == "pods" else each.resource for each in detail.shortfalls
+            )
+        elif isinstance(detail, AffinityConflict):
+            held = f"the {detail.topology_key.rpartition('/')[2]} that anti-affinity excludes"
+        elif isinstance(detail, VolumeConflict):
+            held = f"claim {detail.claim}" if detail.claim else "its volume"
+    return Cause(
+        CauseKind.ROLLOUT_DEADLOCK,
+        subject=deadlock.workload,
+        resource=held,
+        pods=[each.key for each in deadlock.old],
+        nodes=nodes,
+        is_assumed=deadlock.is_assumed,
+    )
 
 
 def strategies(deadlock: Deadlock) -> Iterator[Candidate]:

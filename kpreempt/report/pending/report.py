@@ -166,18 +166,20 @@ def _fixes(pending: PendingPods) -> Section:
     lacks_budgets = are_budgets_unread(pending.assumptions)
     groups: dict[str, list[PendingPod]] = {}
     for item in pending.items:
-        if item.remedies:
-            groups.setdefault(action(item.remedies[0]), []).append(item)
+        if item.remedy_search is not None and item.outcome.stays_pending and item.state not in SHOWN_STATES:
+            key = action(item.remedies[0]) if item.remedies else nothing_found(item.remedy_search)
+            groups.setdefault(key, []).append(item)
     lines: list[list[Words]] = []
-    for items in sorted(groups.values(), key=lambda items: -len(items)):
-        first = items[0].remedies[0]
-        more = f" and {len(items) - 1:,} more" if items[1:] else ""
-        each = " (each pod alone)" if len(items) > max(first.pods, 1) else ""
-        outcome = result(first, lacks_budgets=lacks_budgets)
-        words: list[Words] = [(strong(items[0].pod), f"{more}: ", *line(first), ": ", *outcome, each)]
+    for key, items in sorted(groups.items(), key=lambda group: -len(group[1])):
+        remedies = items[0].remedies
+        named: Phrase = (strong(items[0].pod), f" and {len(items) - 1:,} more" if items[1:] else "", ": ")
+        words: Phrase = (*named, key)
+        if remedies:
+            each = " (each pod alone)" if len(items) > max(remedies[0].pods, 1) else ""
+            words = (*named, *line(remedies[0]), ": ", *result(remedies[0], lacks_budgets=lacks_budgets), each)
         facts = (cause for cause in items[0].causes if cause.kind is not CauseKind.ROLLOUT_DEADLOCK)
-        lines.append([*words, *map(cause_in_words, facts)][:2])
-    return Section("FIX", blocks=[Listing(lines, noun="remedy")], only="screen", priority=_FIXES, is_inline=True)
+        lines.append([words, *map(cause_in_words, facts)][:2])
+    return Section("FIX", blocks=[Listing(lines, noun="pod kind")], only="screen", priority=_FIXES, is_inline=True)
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:
