@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.amounts import count, format_amount, format_duration
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
@@ -45,6 +45,7 @@ _WORDS = {
     ChangeKind.DELETE: "delete {subject}",
     ChangeKind.OPTION: "use {subject}",
     ChangeKind.ORDER: "first {subject}",
+    ChangeKind.WAIT: "wait until {subject} has terminated",
 }
 # How to repair a node, by the taint that a controller has set because of its condition.
 _REPAIRS = {
@@ -102,6 +103,11 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
     some = "" if remedy.pods <= 1 else f"; {remedy.scheduled:,} of {remedy.pods:,} replicas land"
     if any(change.kind is ChangeKind.ADD_NODE and remedy.nodes == [change.field] for change in remedy.changes):
         return (Span("lands", "good"), f" there; no pod is evicted{some}")
+    if remedy.clears_after is not None:
+        return (
+            Span("lands", "good"),
+            f" on {nodes} within {format_duration(remedy.clears_after)}; no pod is evicted{some}",
+        )
     if remedy.stops:
         return (
             Span("lands", "good"),
@@ -110,6 +116,8 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
     if not remedy.evicted:
         return (Span("lands", "good"), f" on {nodes}; no pod is evicted{some}")
     evicted = join_names(remedy.evicted, limit=_PODS_SHOWN)
+    if remedy.evictions < len(remedy.evicted):
+        evicted = f"{remedy.evictions:,} of {evicted}"
     known = Span("PDBs were not read", "warn") if lacks_budgets else Span("no PDB is violated", "good")
     return (Span("preempts", "warn"), f" {evicted} on {nodes}; ", known, some)
 

@@ -42,7 +42,8 @@ class ChangeKind(StrEnum):
     ``uncordon`` and ``cordon`` (a node), ``addNode`` (a node that the new one is like, with its allocatable resources
     as the value), ``budget`` (a PodDisruptionBudget), ``create`` and ``delete`` (an object).
 
-    ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first).
+    ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first). ``wait``:
+    nothing is done; it only takes time until something has ended (the pod).
     """
 
     LABEL_VALUE = "labelValue"
@@ -73,6 +74,7 @@ class ChangeKind(StrEnum):
     DELETE = "delete"
     OPTION = "option"
     ORDER = "order"
+    WAIT = "wait"
 
 
 class Change(UntrackedRecord, frozen=True, omit_defaults=True):
@@ -108,11 +110,12 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     in the manifests. If a remedy has neither, its effect was simulated, but how to achieve it is up to the reader.
 
     ``solves`` the whole request, or else only the problem that it is listed for. ``nodes`` are those on which the pod
-    then runs (several if the choice is random). ``evicted`` pods are evicted for it; all of them run again, or are
-    replaced. ``stops`` are old pods of the same workload that are stopped first. Of the ``pods`` that wait for the same
-    reason, ``scheduled`` then run. ``pending`` counts the pods that ran before and have no node at the end. ``assumed``
-    lists assumptions of the simulation. ``clears_after`` is set if nothing needs to be done: the problem is over after
-    this many seconds. ``manager`` is the custom resource (``Cluster db/pg``) whose operator may revert the changes.
+    then runs (several if the choice is random). ``evicted`` pods are evicted for it, or ``evictions`` of them if it is
+    unknown which; all of them run again, or are replaced. ``stops`` are old pods of the same workload that are stopped
+    first. Of the ``pods`` that wait for the same reason, ``scheduled`` then run. ``pending`` counts the pods that ran
+    before and have no node at the end. ``assumed`` lists assumptions of the simulation. ``clears_after`` is set if
+    nothing needs to be done: the problem is over after this many seconds. ``manager`` is the custom resource (``Cluster
+    db/pg``) whose operator may revert the changes.
     """
 
     stage: RemedyStage
@@ -122,6 +125,7 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     solves: bool = True
     nodes: list[str] = []
     evicted: list[str] = []
+    evictions: int = 0
     stops: list[str] = []
     scheduled: int = 0
     pods: int = 0

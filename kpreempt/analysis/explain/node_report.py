@@ -157,7 +157,13 @@ class _Search:
     def _outcome(self, verdict: Verdict) -> dict[str, Any]:
         candidate = candidate_on(verdict, self._node) if verdict.nominated_nodes else None
         evicted = list(candidate.victims) if candidate is not None else []
-        return {"nodes": destinations(verdict), "evicted": evicted, "scheduled": 1, "pods": 1}
+        return {
+            "nodes": destinations(verdict),
+            "evicted": evicted,
+            "evictions": len(evicted),
+            "scheduled": 1,
+            "pods": 1,
+        }
 
 
 def is_preemptor(pod: Pod) -> bool:

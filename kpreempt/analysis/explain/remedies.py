@@ -44,7 +44,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Change, ChangeKind, Outcome, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
-from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch, RemedyStage
+from kpreempt.verdict.remedies import Cause, ObjectEdit, Remedy, RemedySearch, RemedyStage
 
 # On larger clusters, each verdict takes too long for more than the priority and a new node.
 _MAX_NODES_SEARCHED = 3000
@@ -62,6 +62,8 @@ _SMALL_CLUSTER = 200
 _MAX_NEW_NODES = 8
 # The maximum number of replicas times nodes to place for one remedy.
 _MAX_PLACED = 20_000
+# A pod is stuck if it should have terminated this many seconds ago.
+_STUCK_AFTER = 60
 
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
@@ -96,8 +98,11 @@ def find_remedies(scheduler: Scheduler, situation: Situation, stated: int, *, no
     if failing := failing_extender(situation.verdict):
         return RemediesFound([], RemedySearch(reason="extender", extender=failing), causes)
     search = _Search(scheduler, situation, stated, now)
-    found = [*search.ends_of_deadlock()]
+    found = [*search.ends_of_deadlock(), *search.of_terminating_pods()]
     causes[:0] = search.deadlocks
+    if situation.verdict.outcome is Outcome.WAITS_FOR_VICTIMS:
+        # The pod has a node as soon as its victims are gone.
+        return RemediesFound(selected(found, _MAX_REMEDIES), search.extent, causes)
     is_small = len(situation.cluster.nodes) <= _MAX_NODES_SEARCHED
     if is_small:
         found += search.on_nodes(nearest_nodes(scheduler, situation))
@@ -220,6 +225,38 @@ class _Search:
         self.deadlocks.append(cause_of(deadlock, self._situation.verdict))
         for candidate in strategies(deadlock):
             yield candidate.remedy(nodes=list(nodes), stops=[each.key for each in deadlock.old])
+
+    def of_terminating_pods(self) -> Iterator[Remedy]:
+        """Wait for terminating pods, or release those that should have terminated long ago.
+
+        A pod with finalizers remains until they are removed, even when its containers have ended.
+        """
+        cluster = self._situation.cluster
+        if not self._situation.verdict.outcome.stays_pending:
+            return
+        leaving: dict[str, list[Pod]] = {}
+        for pod in cluster.pods:
+            if pod.metadata.deletion_timestamp is not None and pod.spec.node_name and not pod.is_terminal:
+                leaving.setdefault(pod.spec.node_name, []).append(pod)
+        for node, pods in leaving.items():
+            ends = max(((pod.metadata.deletion_timestamp or self._now) - self._now).total_seconds() for pod in pods)
+            stuck = [pod for pod in pods if pod.metadata.finalizers]
+            if (ends <= -_STUCK_AFTER and not stuck) or not self._has_budget():
+                continue
+            keys = {pod.key for pod in pods}
+            rest = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each.key not in keys])
+            prepared = self._prepare(rest)
+            verdict = self._decide(prepared, self._situation.pod)
+            if verdict.outcome is not Outcome.LANDS or not is_certain(verdict) or node not in destinations(verdict):
+                continue
+            if ends > -_STUCK_AFTER and not stuck:
+                edit = Edit(stage=RemedyStage.REPAIR, changes=[Change(ChangeKind.WAIT, subject=each) for each in keys])
+                yield remedy_of([edit], 0, nodes=[node], clears_after=max(int(ends), 0), scheduled=1, pods=1)
+            elif ends <= -_STUCK_AFTER:
+                objects = [ObjectEdit(f"Pod {pod.key}", {"metadata": {"finalizers": None}}) for pod in stuck]
+                changes = [Change(ChangeKind.SET, each.object, field="the finalizers") for each in objects]
+                edit = Edit(stage=RemedyStage.REPAIR, changes=changes, objects=objects)
+                yield remedy_of([edit], 0, nodes=[node], scheduled=1, pods=1)
 
     def on_nodes(self, names: Sequence[str]) -> Iterator[Remedy]:
         """The changes with which the pod lands on one of these nodes, or thereby on another one."""
@@ -367,6 +404,7 @@ class _Search:
         running = [each for each in situation.cluster.pods if each.spec.node_name or each.is_terminal]
         cluster = msgspec.structs.replace(situation.cluster, pods=running)
         evicted: dict[str, None] = {}
+        evictions = 0
         for choose in CHOICES:
             start = SimulationStart(arriving=[pod], choose=choose)
             simulation, _, _ = simulate(cluster, start, self._scheduler, now=self._now)
@@ -379,7 +417,19 @@ class _Search:
             if any(each.ready_after < each.ready_before for each in simulation.workloads):
                 return None
             evicted |= dict.fromkeys(each.pod for each in simulation.displaced)
-        return remedy_of([edit], self._stated, nodes=destinations(verdict), evicted=[*evicted], scheduled=1, pods=1)
+            evictions = max(evictions, len(simulation.displaced))
+        # The order of tied pods in the scheduler's cache may decide, too.
+        alternatives = verdict.alternatives.outcomes if verdict.alternatives is not None else []
+        evicted |= dict.fromkeys(pod for each in alternatives for pod in each.pods)
+        return remedy_of(
+            [edit],
+            self._stated,
+            nodes=destinations(verdict),
+            evicted=[*evicted],
+            evictions=evictions,
+            scheduled=1,
+            pods=1,
+        )
 
 
 def remedy_of(edits: Sequence[Edit], stated: int, **outcome: Any) -> Remedy:

@@ -62,8 +62,12 @@ def _name_of(record: Any) -> str:
 def _edited(record: Any, edit: ObjectEdit) -> Any:
     if edit.deletes:
         return None
-    document = msgspec.to_builtins(record, enc_hook=str)
-    return msgspec.convert(merge_patched(document, edit.patch), type(record), dec_hook=_decoded)
+    document = merge_patched(msgspec.to_builtins(record, enc_hook=str), edit.patch)
+    metadata = document.get("metadata", {})
+    if metadata.get("deletionTimestamp") and "finalizers" in edit.patch.get("metadata", {}):
+        # The API server deletes a terminating object once it has no finalizers.
+        return None if not metadata.get("finalizers") else record
+    return msgspec.convert(document, type(record), dec_hook=_decoded)
 
 
 def _decoded(kind: type, value: Any) -> Any:
