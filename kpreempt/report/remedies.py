@@ -45,7 +45,6 @@ _WORDS = {
     ChangeKind.DELETE: "delete {subject}",
     ChangeKind.OPTION: "use {subject}",
     ChangeKind.ORDER: "first {subject}",
-    ChangeKind.WAIT: "wait until {subject} has terminated",
 }
 # How to repair a node, by the taint that a controller has set because of its condition.
 _REPAIRS = {
@@ -78,6 +77,8 @@ def change_in_words(change: Change) -> str:
         return f"raise the priority of {subject or 'the pod'} from {before:,} to {after:,}"
     if change.kind is ChangeKind.BUDGET:
         return f"let PodDisruptionBudget {subject} allow {count(after, 'disruption')} instead of {before:,}"
+    if change.kind is ChangeKind.WAIT:
+        return f"wait until {subject} {'has terminated' if not change.field else 'is scheduled'}"
     if change.kind is ChangeKind.REPAIR and change.field:
         node = subject.removeprefix("Node ")
         # All other fields are devices of the node.

@@ -43,7 +43,7 @@ class ChangeKind(StrEnum):
     as the value), ``budget`` (a PodDisruptionBudget), ``create`` and ``delete`` (an object).
 
     ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first). ``wait``:
-    nothing is done; it only takes time until something has ended (the pod).
+    nothing is done until a pod has terminated, or is ``scheduled`` (the field).
     """
 
     LABEL_VALUE = "labelValue"

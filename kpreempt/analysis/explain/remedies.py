@@ -98,7 +98,7 @@ def find_remedies(scheduler: Scheduler, situation: Situation, stated: int, *, no
     if failing := failing_extender(situation.verdict):
         return RemediesFound([], RemedySearch(reason="extender", extender=failing), causes)
     search = _Search(scheduler, situation, stated, now)
-    found = [*search.ends_of_deadlock(), *search.of_terminating_pods()]
+    found = [*search.ends_of_deadlock(), *search.of_terminating_pods(), *search.after_replicas()]
     causes[:0] = search.deadlocks
     if situation.verdict.outcome is Outcome.WAITS_FOR_VICTIMS:
         # The pod has a node as soon as its victims are gone.
@@ -257,6 +257,28 @@ class _Search:
                 changes = [Change(ChangeKind.SET, each.object, field="the finalizers") for each in objects]
                 edit = Edit(stage=RemedyStage.REPAIR, changes=changes, objects=objects)
                 yield remedy_of([edit], 0, nodes=[node], scheduled=1, pods=1)
+
+    def after_replicas(self) -> Iterator[Remedy]:
+        """Wait, if the pod lands once other replicas that land now are on their nodes."""
+        situation = self._situation
+        others = [each for each in self._replicas if each.key != situation.pod.key]
+        if not others or len(self._replicas) * len(situation.cluster.nodes) > _MAX_PLACED:
+            return
+        from kpreempt.analysis.workload.answer import CHOICES, Placing  # noqa: PLC0415 - only for several replicas
+
+        landing: dict[str, None] = {}
+        nodes: dict[str, None] = {}
+        for choose in CHOICES:
+            placing = Placing(situation.cluster, self._scheduler, situation.prepared, self._now, choose)
+            first = [each for each in placing.place(others) if each.branch is not None and not each.victims]
+            (last,) = placing.place([situation.pod])
+            if not first or last.branch is None or last.victims:
+                return
+            landing |= dict.fromkeys(each.pod.key for each in first)
+            nodes[last.branch.node] = None
+        change = Change(ChangeKind.WAIT, subject=" and ".join(landing), field="scheduled")
+        edit = Edit(stage=RemedyStage.REPAIR, changes=[change])
+        yield remedy_of([edit], 0, nodes=[*nodes], scheduled=1, pods=1)
 
     def on_nodes(self, names: Sequence[str]) -> Iterator[Remedy]:
         """The changes with which the pod lands on one of these nodes, or thereby on another one."""
