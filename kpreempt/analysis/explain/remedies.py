@@ -62,6 +62,7 @@ _SMALL_CLUSTER = 200
 _MAX_NEW_NODES = 8
 # The maximum number of replicas times nodes to place for one remedy.
 _MAX_PLACED = 20_000
+_MAX_FIRST_REPLICAS = 10
 # A pod is stuck if it should have terminated this many seconds ago.
 _STUCK_AFTER = 60
 
@@ -259,26 +260,26 @@ class _Search:
                 yield remedy_of([edit], 0, nodes=[node], scheduled=1, pods=1)
 
     def after_replicas(self) -> Iterator[Remedy]:
-        """Wait, if the pod lands once other replicas that land now are on their nodes."""
+        """Wait, if the pod lands once another replica, which lands now, is on its node."""
         situation = self._situation
         others = [each for each in self._replicas if each.key != situation.pod.key]
         if not others or len(self._replicas) * len(situation.cluster.nodes) > _MAX_PLACED:
             return
         from kpreempt.analysis.workload.answer import CHOICES, Placing  # noqa: PLC0415 - only for several replicas
 
-        landing: dict[str, None] = {}
-        nodes: dict[str, None] = {}
-        for choose in CHOICES:
-            placing = Placing(situation.cluster, self._scheduler, situation.prepared, self._now, choose)
-            first = [each for each in placing.place(others) if each.branch is not None and not each.victims]
-            (last,) = placing.place([situation.pod])
-            if not first or last.branch is None or last.victims:
+        for other in others[:_MAX_FIRST_REPLICAS]:
+            nodes: dict[str, None] = {}
+            for choose in CHOICES:
+                placing = Placing(situation.cluster, self._scheduler, situation.prepared, self._now, choose)
+                first, last = placing.place([other, situation.pod])
+                if any(each.branch is None or each.victims for each in (first, last)):
+                    break
+                nodes[last.branch.node if last.branch is not None else ""] = None
+            else:
+                change = Change(ChangeKind.WAIT, subject=other.key, field="scheduled")
+                edit = Edit(stage=RemedyStage.REPAIR, changes=[change])
+                yield remedy_of([edit], 0, nodes=[*nodes], scheduled=1, pods=1)
                 return
-            landing |= dict.fromkeys(each.pod.key for each in first)
-            nodes[last.branch.node] = None
-        change = Change(ChangeKind.WAIT, subject=" and ".join(landing), field="scheduled")
-        edit = Edit(stage=RemedyStage.REPAIR, changes=[change])
-        yield remedy_of([edit], 0, nodes=[*nodes], scheduled=1, pods=1)
 
     def on_nodes(self, names: Sequence[str]) -> Iterator[Remedy]:
         """The changes with which the pod lands on one of these nodes, or thereby on another one."""
