@@ -75,7 +75,11 @@ def combinations_for(context: EditContext, evaluation: NodeEvaluation) -> Iterat
     alternatives = []
     for status in rejections:
         found = _ALTERNATIVES.get(type(status.detail))
-        alternatives.append([] if found is None else found(context, status.detail))
+        if found is not None:
+            alternatives.append(found(context, status.detail))
+        else:
+            # Old schedulers do not say why they reject a node that is not usable.
+            alternatives.append([_uncordon(context.node)] if context.node.spec.unschedulable else [])
     for combination in islice(product(*alternatives), _MAX_COMBINATIONS):
         # Several plugins reject a cordoned node.
         yield [each for number, each in enumerate(combination) if each not in combination[:number]]
@@ -169,6 +173,11 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:
     ]
     overrides = Overrides(assignments=tolerations)
     return [Edit(stage=stage, changes=changes, overrides=overrides, uncordons=uncordons, objects=objects)]
+
+
+def _uncordon(node: Node) -> Edit:
+    change = Change(ChangeKind.UNCORDON, subject=node.name)
+    return Edit(stage=RemedyStage.CAPACITY, changes=[change], uncordons=[node.name])
 
 
 def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> EditOptions:
