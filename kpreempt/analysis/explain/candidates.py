@@ -82,7 +82,7 @@ def combinations_for(context: EditContext, evaluation: NodeEvaluation) -> Iterat
             alternatives.append([_uncordon(context.node)] if context.node.spec.unschedulable else [])
     for combination in islice(product(*alternatives), _MAX_COMBINATIONS):
         # Several plugins reject a cordoned node.
-        yield [each for number, each in enumerate(combination) if each not in combination[:number]]
+        yield list({repr(each.changes): each for each in combination}.values())
 
 
 def rejections_of(evaluation: NodeEvaluation, *, may_evict: bool = False) -> list[Status]:
