@@ -250,6 +250,11 @@ def _resource(cause: Cause) -> str:
     return f"no node offers {cause.subject}: its driver or device plugin is missing or has not registered"
 
 
+def _too_large(cause: Cause) -> str:
+    requested, largest = (format_amount(cause.subject, cause.amounts[each]) for each in ("requested", "largest"))
+    return f"no node is large enough: the pod requests {requested} {cause.subject}, and the largest node has {largest}"
+
+
 def _node_gone(cause: Cause) -> str:
     nodes = join_names(cause.nodes)
     exist = "which does not exist" if len(cause.nodes) == 1 else "which do not exist"
@@ -284,6 +289,7 @@ _CAUSES: dict[CauseKind, Callable[[Cause], str]] = {
     CauseKind.ROLLOUT_DEADLOCK: _deadlock,
     CauseKind.NO_SUCH_LABEL: _label,
     CauseKind.NO_SUCH_RESOURCE: _resource,
+    CauseKind.TOO_LARGE: _too_large,
     CauseKind.NODE_GONE: _node_gone,
     CauseKind.PARTS: _parts,
     CauseKind.RESERVED: _reserved,

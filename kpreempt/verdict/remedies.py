@@ -158,6 +158,7 @@ class CauseKind(StrEnum):
     ``RolloutDeadlock``: the old pods of the same workload (``pods``) hold what the new pod needs, and stay until the
     new pod is ready; ``subject`` is the workload, and ``nodes`` are where they run. ``NoSuchLabel``: no node has the
     label (``subject``) that the pod requires; ``values`` has the nodes by value that they have instead.
+    ``TooLarge``: the pod requests more of a resource than any node has (``requested`` and ``largest`` in ``amounts``).
     ``NoSuchResource``: no node offers the resource; ``amounts`` has the capacity of nodes on which it is not
     allocatable. ``NodeGone``: a volume or claim (``subject``) is tied to nodes that do not exist (``nodes``).
     ``Parts``: what the request for a resource consists of (``amounts``), if it is not only the sum of the containers.
@@ -167,6 +168,7 @@ class CauseKind(StrEnum):
 
     ROLLOUT_DEADLOCK = "RolloutDeadlock"
     NO_SUCH_LABEL = "NoSuchLabel"
+    TOO_LARGE = "TooLarge"
     NO_SUCH_RESOURCE = "NoSuchResource"
     NODE_GONE = "NodeGone"
     PARTS = "Parts"

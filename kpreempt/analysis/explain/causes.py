@@ -36,6 +36,7 @@ def causes_of(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[Caus
     found = [
         *_gone_nodes(cluster, details),
         *_missing_resources(cluster, details),
+        *_too_large(cluster, pod),
         *_missing_labels(cluster, pod, details),
     ]
     return [*found, *_empty_domains(cluster, pod, details), *_parts(cluster, pod, verdict)]
@@ -86,6 +87,14 @@ def _missing_resources(cluster: ClusterSnapshot, details: Sequence[object]) -> I
                 nodes=[*capacity][:_MOST_NAMED],
                 amounts=dict([*capacity.items()][:_MOST_NAMED]),
             )
+
+
+def _too_large(cluster: ClusterSnapshot, pod: Pod) -> Iterator[Cause]:
+    """Requests that are larger than any node."""
+    for resource, requested in requests_in_units(pod_requests(pod)).items():
+        largest = max((_amount(node.status.allocatable, resource) for node in cluster.nodes), default=0)
+        if 0 < largest < requested:
+            yield Cause(CauseKind.TOO_LARGE, resource, amounts={"requested": requested, "largest": largest})
 
 
 def _missing_labels(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object]) -> Iterator[Cause]:
