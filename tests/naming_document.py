@@ -118,13 +118,6 @@ _MEANINGS = {
         "note": "the situation may be intended",
         "warning": "the situation is probably not intended",
     },
-    "RemedyAction": {
-        "CreateBudget": "create a budget for the workload",
-        "Delete": "delete the object",
-        "RaisePriority": "raise the priority of the pods",
-        "Scale": "scale the workload",
-        "Set": "set a field of the budget",
-    },
     "check.ChangeKind": {
         "Created": "an object that the cluster does not have",
         "Deleted": "an object that the change deletes",

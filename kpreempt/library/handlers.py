@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
 
 
+_MORE_SECONDS = 5.0
+
+
 def answer(context: Context, request: Request) -> Answered:
     """Answer a request. Raises ``KpreemptError`` if it is invalid or its subject is missing."""
     answered: Answered = _function_of(request)(context, request)
@@ -74,18 +77,32 @@ def _time_limit(seconds: float) -> Callable[[], bool]:
     return has_time
 
 
+def time_for_remedies() -> Callable[[], bool]:
+    """Return whether remedies may still be searched: for as long as it took until the first call, plus 5 seconds."""
+    start = time.monotonic()
+    ends: list[float] = []
+
+    def has_time() -> bool:
+        now = time.monotonic()
+        if not ends:
+            ends.append(now + (now - start) + _MORE_SECONDS)
+        return now < ends[0]
+
+    return has_time
+
+
 def budgets(context: Context, request: Budgets) -> Answered:
     """Find problems with PodDisruptionBudgets, and the pods that would violate them."""
     from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.budgets.audit import audit_budgets
-    from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
 
     cluster = context.loaded.cluster
     found = audit_budgets(
         context.of(cluster),
         selection=selection_of(request),
-        minimum_sizes=minimum_sizes(context.loaded.documents),
+        documents=context.loaded.documents,
         spread=context.spread or one_by_one,
+        has_time=time_for_remedies(),
     )
     return Answered(found, cluster)
 

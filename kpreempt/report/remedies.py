@@ -13,6 +13,9 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind, ObjectEdit, Remedy, RemedySearch
 
+_SELECTOR = "spec.selector"
+# Its selector and an amount.
+_FIELDS_OF_SIMPLE_BUDGET = 2
 _NODES_SHOWN = 3
 _PODS_SHOWN = 3
 _SHOWN = 4
@@ -40,6 +43,7 @@ _WORDS = {
     ChangeKind.UNCORDON: "uncordon {subject}",
     ChangeKind.CORDON: "cordon {subject}",
     ChangeKind.PIN: "select the node by {subject}",
+    ChangeKind.PLACE: "find a node for {subject}",
     ChangeKind.RESTART: "restart {subject}",
     ChangeKind.CREATE: "create {subject}",
     ChangeKind.DELETE: "delete {subject}",
@@ -60,13 +64,38 @@ _REPAIRS = {
 }
 
 
-def action(remedy: Remedy) -> str:
-    """What to do, in the imperative: ``uncordon n3``."""
-    return ", and ".join(map(change_in_words, remedy.changes))
+def action(remedy: Remedy, own: str = "") -> str:
+    """What to do, in the imperative: ``uncordon n3``. ``own`` is the object in question, which is not named again."""
+    removed = {(each.subject, each.field): each for each in remedy.changes if _removes(each)}
+    words = []
+    for change in remedy.changes:
+        if _removes(change) and change not in removed.values():
+            continue
+        text = change_in_words(change, own)
+        # A field that takes the place of another one.
+        old = next((each for each in removed.values() if each.subject == change.subject), None)
+        if old is not None and change.kind is ChangeKind.SET and not _removes(change):
+            del removed[old.subject, old.field]
+            text = f"{_field(change)}: {_value(change.value)} instead of {_field(old)}"
+            text = f"set {text}{_of(change, own)}"
+        words.append(text)
+    return ", and ".join(words)
 
 
-def change_in_words(change: Change) -> str:
-    """A change, in the imperative."""
+def _removes(change: Change) -> bool:
+    return change.kind is ChangeKind.SET and change.value is None
+
+
+def _field(change: Change) -> str:
+    return change.field.removeprefix("spec.")
+
+
+def _of(change: Change, own: str, preposition: str = "in") -> str:
+    return "" if change.subject == own else f" {preposition} {change.subject}"
+
+
+def change_in_words(change: Change, own: str = "") -> str:
+    """A change, in the imperative; changes to the object ``own`` do not name it."""
     before, after, subject = change.before or 0, change.after or 0, change.subject
     if change.kind is ChangeKind.REQUEST:
         amount = format_amount(subject, after, exact=True) if after else "no"
@@ -90,10 +119,14 @@ def change_in_words(change: Change) -> str:
         return f"add 1 node like {subject}{amounts}"
     if change.kind is ChangeKind.SCALE:
         return f"scale {subject} to {count(after, 'replica')}"
-    if change.kind is ChangeKind.SET and change.value is None:
-        return f"remove {change.field.removeprefix('spec.')} from {subject}"
+    if _removes(change):
+        return f"remove {_field(change)}{_of(change, own, 'from')}"
+    if change.kind is ChangeKind.SET and change.field == _SELECTOR:
+        return f"select {change.value}" if subject == own else f"let {subject} select {change.value}"
     if change.kind is ChangeKind.SET:
-        return f"set {change.field.removeprefix('spec.')}: {_value(change.value)} in {subject}"
+        return f"set {_field(change)}: {_value(change.value)}{_of(change, own)}"
+    if change.kind is ChangeKind.CREATE and change.field:
+        return f"create {subject} with {change.field.removeprefix('spec.')}: {_value(change.value)}"
     return _WORDS[change.kind].format(subject=subject)
 
 
@@ -123,10 +156,10 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
     return (Span("preempts", "warn"), f" {evicted} on {nodes}; ", known, some)
 
 
-def line(remedy: Remedy) -> Phrase:
+def line(remedy: Remedy, own: str = "") -> Phrase:
     """The action, with the custom resource whose operator may revert it."""
     manager = f" (through {remedy.manager}: its operator may revert other changes)" if remedy.manager else ""
-    return (strong(action(remedy)), manager)
+    return (strong(action(remedy, own)), manager)
 
 
 def commands(remedy: Remedy) -> list[str]:
@@ -147,7 +180,24 @@ def kubectl(edit: ObjectEdit) -> str:
     target = f"{kind.lower()} {own}" + (f" -n {namespace}" if slash else "")
     if edit.deletes:
         return f"kubectl delete {target}"
+    if edit.patch.keys() == {"spec"} and edit.patch["spec"].keys() == {"replicas"}:
+        return f"kubectl scale {target} --replicas={edit.patch['spec']['replicas']}"
+    if edit.creates and kind == "PodDisruptionBudget" and (text := _of_budget(edit.patch.get("spec") or {})):
+        return f"kubectl create {target} {text}"
+    if edit.creates:
+        return f"echo {shlex.quote(json.dumps(edit.patch, separators=(',', ':')))} | kubectl create -f -"
     return f"kubectl patch {target} --type merge -p {shlex.quote(json.dumps(edit.patch, separators=(',', ':')))}"
+
+
+def _of_budget(spec: dict[str, Any]) -> str:
+    """The options of ``kubectl create poddisruptionbudget``; empty if they cannot express the PDB."""
+    labels = spec.get("selector", {}).get("matchLabels")
+    flags = {"maxUnavailable": "--max-unavailable", "minAvailable": "--min-available"}
+    amounts = [f"{flags[key]}={spec[key]}" for key in spec if key in flags]
+    if not labels or len(amounts) != 1 or len(spec) > _FIELDS_OF_SIMPLE_BUDGET or len(spec["selector"]) > 1:
+        return ""
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    return f"--selector={shlex.quote(selector)} {amounts[0]}"
 
 
 def join_options(options: Sequence[str]) -> str:

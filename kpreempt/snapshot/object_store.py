@@ -125,7 +125,8 @@ class ObjectStore:
                 continue
             kept_part, rest = ("little of each", "the rest") if is_record else ("none", "any")
             known = KINDS[kind.kind] if is_record else None
-            plural = kind.resource if known is None else plural_of(known)
+            # Without its plural, kubectl accepts the kind in lower case.
+            plural = (kind.plural or kind.kind.lower()) if known is None else plural_of(known)
             scope = " -A" if (known or kind).is_namespaced else ""
             command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{scope}"
             why = f"a kpreempt dump keeps {kept_part}, so plugins do not see {rest}; "

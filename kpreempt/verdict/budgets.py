@@ -8,6 +8,7 @@ from enum import StrEnum
 from kpreempt.verdict.at_risk import Threshold
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
+from kpreempt.verdict.remedies import Remedy, RemedySearch
 
 
 class Severity(StrEnum):
@@ -58,30 +59,6 @@ class FindingId(StrEnum):
     NO_BUDGET = "no-budget"
 
 
-class RemedyAction(StrEnum):
-    """What to do: set a field of the budget, scale a workload, raise its pods' priority, create or delete a budget."""
-
-    SET = "Set"
-    SCALE = "Scale"
-    RAISE_PRIORITY = "RaisePriority"
-    CREATE_BUDGET = "CreateBudget"
-    DELETE = "Delete"
-
-
-class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One of the changes that would fix a finding.
-
-    ``field`` and ``value`` belong to a budget's spec; setting maxUnavailable replaces minAvailable and vice versa. For
-    ``Scale`` the value is the number of replicas, for ``RaisePriority`` the lowest priority that helps. ``target`` is a
-    kind and a name in the finding's namespace.
-    """
-
-    action: RemedyAction
-    target: str
-    field: str = ""
-    value: int | str = ""
-
-
 class NearMiss(Record, frozen=True):
     """Pods that a selector misses by one label: the required label, and the label they have instead, if any."""
 
@@ -97,7 +74,8 @@ class Finding(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are the affected pods by name, and
     ``objects`` are the other budgets or workloads involved. ``number`` is the number of replicas for ``no-budget``, the
     disruptions that the spec would allow for ``stale-status``, and the number of expected pods for findings about what
-    the budget can ever allow (at the autoscalers' minimum for ``allows-none-at-hpa-minimum``).
+    the budget can ever allow (at the autoscalers' minimum for ``allows-none-at-hpa-minimum``). With each of the
+    ``remedies`` that solves it, the finding is gone, and nothing else is worse.
     """
 
     id: FindingId
@@ -163,6 +141,7 @@ class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``not_ready`` and ``terminating`` (including pods evicted a moment ago) list pods by name; ``missing`` counts those
     not created yet. ``always_allows_unhealthy`` says whether a drain may evict unready pods whatever is allowed
     (``unhealthyPodEvictionPolicy: AlwaysAllow``), and ``is_counted`` whether the scheduler considers the budget at all.
+    ``manager`` is the custom resource (``Cluster db/pg``) that owns its pods; empty if they have none.
     """
 
     budget: str
@@ -180,6 +159,7 @@ class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
     missing: int = 0
     always_allows_unhealthy: bool = False
     is_counted: bool = True
+    manager: str = ""
     violations: list[PossibleViolation] = []
     violating_priority: ViolatingPriority | None = None
     findings: list[Finding] = []
@@ -189,7 +169,8 @@ class BudgetAudit(Record, frozen=True, kw_only=True):
     """The requested budgets, by namespace and name, and the workloads that have none.
 
     ``pending`` counts the pods that were checked for budget violations. ``unsearched`` counts the budgets without
-    allowed disruptions for which no priority was searched, because there are too many.
+    allowed disruptions for which no priority was searched, because there are too many. ``search`` says how many
+    remedies of all findings were tried.
     """
 
     api_version: str = API_VERSION
@@ -201,6 +182,7 @@ class BudgetAudit(Record, frozen=True, kw_only=True):
     items: list[AuditedBudget] = []
     unprotected: list[Finding] = []
     unsearched: int = 0
+    search: RemedySearch = RemedySearch()
     assumptions: list[Assumption] = []
 
     @property

@@ -38,9 +38,10 @@ class ChangeKind(StrEnum):
     ``hostPort``, ``preemptionPolicy``, ``priority``, ``pin`` (a label).
 
     Changes to the cluster: ``set`` (an object, with a field and its new value; ``null`` removes the field), ``scale``
-    (a workload), ``repair`` (pods, or a node with the taint or device in ``field``), ``restart`` (a workload),
-    ``uncordon`` and ``cordon`` (a node), ``addNode`` (a node that the new one is like, with its allocatable resources
-    as the value), ``budget`` (a PodDisruptionBudget), ``create`` and ``delete`` (an object).
+    (a workload), ``repair`` (pods, or a node with the taint or device in ``field``), ``place`` (pods without a node),
+    ``restart`` (a workload), ``uncordon`` and ``cordon`` (a node), ``addNode`` (a node that the new one is like, with
+    its allocatable resources as the value), ``budget`` (a PodDisruptionBudget), ``create`` (an object, with its most
+    important field and value) and ``delete`` (an object).
 
     ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first). ``wait``:
     nothing is done until a pod has terminated, or is ``scheduled`` (the field).
@@ -68,6 +69,7 @@ class ChangeKind(StrEnum):
     SET = "set"
     SCALE = "scale"
     REPAIR = "repair"
+    PLACE = "place"
     RESTART = "restart"
     ADD_NODE = "addNode"
     CREATE = "create"
@@ -93,13 +95,15 @@ class Change(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class ObjectEdit(Record, frozen=True, omit_defaults=True):
-    """A change to an object (``Deployment shop/api``): a JSON merge patch, or its deletion.
+    """A change to an object (``Deployment shop/api``): a JSON merge patch, its creation, or its deletion.
 
-    In a merge patch (RFC 7386), ``null`` removes a field, and a list replaces a list.
+    In a merge patch (RFC 7386), ``null`` removes a field, and a list replaces a list. If the edit ``creates`` the
+    object, the patch is all of it.
     """
 
     object: str
     patch: dict[str, Any] = {}
+    creates: bool = False
     deletes: bool = False
 
 

@@ -128,6 +128,10 @@ class Workloads:
         name = self._name(pod, owner)
         return self._known.get((pod.metadata.namespace, name)) or Workload(name)
 
+    def in_namespace(self, namespace: str) -> list[Workload]:
+        """The workloads of the namespace that the input has."""
+        return [workload for (own, _), workload in self._known.items() if own == namespace]
+
     def wanting(self, namespace: str, selector: LabelSelector) -> list[Workload]:
         """The workloads of the namespace whose pods the selector would select, according to their own selectors."""
         return [

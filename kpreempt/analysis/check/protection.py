@@ -18,8 +18,9 @@ from kpreempt.admission import fill_budget_statuses
 from kpreempt.admission.limit_ranges import admit_limit_ranges, check_limit_ranges
 from kpreempt.admission.priority import global_default, known_classes
 from kpreempt.admission.resource_quotas import QuotaCounts
-from kpreempt.analysis.budgets.audit import audit_specs
+from kpreempt.analysis.budgets.findings import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
+from kpreempt.analysis.budgets.remedies import BudgetRemedies
 from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.rollout.apply import is_complete
 from kpreempt.analysis.check.rollout.records import Plan
@@ -39,7 +40,7 @@ from kpreempt.model.policy import (
     PodDisruptionBudgetStatus,
     PriorityClass,
 )
-from kpreempt.verdict.budgets import AuditedBudget, Finding, FindingId, RemedyAction, Severity
+from kpreempt.verdict.budgets import AuditedBudget, Finding, FindingId, Severity
 from kpreempt.verdict.check import ChangeKind
 
 _PDB = "PodDisruptionBudget"
@@ -108,9 +109,10 @@ class ProtectionRules:
         if not namespaces:
             return fixed
         sub_cluster = _within(after, self._namespaces)
-        now = audit_specs(sub_cluster, self._plan.safeguards.minimum_sizes[1])
+        sizes = self._plan.safeguards.minimum_sizes[1]
+        now = {each.budget: each for each in audit_specs(sub_cluster, sizes)}
         return [
-            *self._of_findings({each.budget: each for each in now}),
+            *self._of_findings(now, BudgetRemedies(sub_cluster, sizes)),
             *self._weakened(_Coverage(sub_cluster)),
             *fixed,
         ]
@@ -129,7 +131,7 @@ class ProtectionRules:
         audited = audit_specs(self._before, self._plan.safeguards.minimum_sizes[0])
         return {each.budget: {_sort_of(finding) for finding in each.findings} for each in audited}
 
-    def _of_findings(self, audited: Mapping[str, AuditedBudget]) -> Iterator[StaticFinding]:
+    def _of_findings(self, audited: Mapping[str, AuditedBudget], remedies: BudgetRemedies) -> Iterator[StaticFinding]:
         """PDBs that block drains or select the wrong pods because of the change."""
         for key, item in audited.items():
             known = self._known.get(key, set())
@@ -139,13 +141,9 @@ class ProtectionRules:
                     namespace = key.partition("/")[0]
                     owners = (each.workload.replace(" ", f" {namespace}/", 1) for each in item.workloads)
                     cause = next((each for each in (f"{_PDB} {key}", *owners) if each in self._changes), "")
-                    sets = [
-                        each
-                        for each in finding.remedies
-                        if each.action is RemedyAction.SET and each.field != "minReplicas"
-                    ]
-                    fix = f"Set {sets[0].field}: {sets[0].value}." if sets else ""
-                    yield StaticFinding(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
+                    solved = remedies.with_remedies(finding, item)
+                    fix = f"Set {amount}." if (amount := _amount_in(solved)) else ""
+                    yield StaticFinding(rule, f"{_PDB} {key}", _DETAILS[rule](solved, item), fix, cause)
 
     def _counts(self, rule: RuleId, finding: Finding, key: str, known: set[str]) -> bool:
         """Whether the change causes a finding about a PDB that had the findings ``known`` before."""
@@ -489,9 +487,15 @@ def _rule_of(finding: Finding, item: AuditedBudget) -> RuleId | None:
     return RuleId.PDB_BLOCKS_AT_HPA_MINIMUM if finding.id is FindingId.ALLOWS_NONE_AT_HPA_MINIMUM else None
 
 
+def _amount_in(finding: Finding) -> str:
+    """The proven amount that the PDB should have (``maxUnavailable: 1``); empty if there is none."""
+    changes = [each.changes[0] for each in finding.remedies if not each.manager]
+    amounts = [each for each in changes if each.field in ("spec.minAvailable", "spec.maxUnavailable")]
+    return f"{amounts[0].field.removeprefix('spec.')}: {amounts[0].value}" if amounts else ""
+
+
 def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
-    sets = [each for each in finding.remedies if each.action is RemedyAction.SET]
-    would = f"; {sets[0].field}: {sets[0].value} would allow one" if sets else ""
+    would = f"; {amount} would allow one" if (amount := _amount_in(finding)) else ""
     if finding.id is FindingId.OVERLAP:
         others = some_of([each.partition(" ")[2] for each in finding.objects])
         return (

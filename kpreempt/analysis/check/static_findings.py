@@ -4,9 +4,6 @@ These are removed APIs, weakened protection (``protection``), replicas that conf
 get stuck, pods that bypass the scheduler or never get their volume, pods that a controller adopts, and nodes without a
 kubelet; and what the change takes away: namespaces, volumes, the pods behind Services, and all pods of a workload.
 
-The versions in which APIs are removed are those of Kubernetes' deprecated API migration guide, as of 1.36; it does not
-list beta versions of kinds that never became stable.
-
 Deleted workloads are covered by a rule with a limit (``gate/measures.py``). Objects that the user lists with
 ``--delete`` may be deleted, but not what is deleted along with them.
 """
@@ -24,6 +21,7 @@ from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload, Reset
+from kpreempt.analysis.check.rollout.removed_apis import removed_in
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
@@ -38,40 +36,6 @@ from kpreempt.model.workloads import Service
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import ATTACHED_ELSEWHERE, NOT_ADMITTED, Simulation, SimulationStep, StepKind
 
-_ANY = "*"
-_WORKLOADS = 16
-_BETA = 22
-# The minor version of Kubernetes 1 that no longer serves the kind in this API version.
-_REMOVED: dict[str, Mapping[str, int]] = {
-    "extensions/v1beta1": {"Ingress": _BETA, _ANY: _WORKLOADS},
-    "apps/v1beta1": {_ANY: _WORKLOADS},
-    "apps/v1beta2": {_ANY: _WORKLOADS},
-    "admissionregistration.k8s.io/v1beta1": {
-        "MutatingWebhookConfiguration": _BETA,
-        "ValidatingWebhookConfiguration": _BETA,
-    },
-    "apiextensions.k8s.io/v1beta1": {_ANY: _BETA},
-    "apiregistration.k8s.io/v1beta1": {_ANY: _BETA},
-    "certificates.k8s.io/v1beta1": {"CertificateSigningRequest": _BETA},
-    "coordination.k8s.io/v1beta1": {"Lease": _BETA},
-    "networking.k8s.io/v1beta1": {"Ingress": _BETA, "IngressClass": _BETA},
-    "rbac.authorization.k8s.io/v1beta1": {_ANY: _BETA},
-    "scheduling.k8s.io/v1beta1": {"PriorityClass": _BETA},
-    "storage.k8s.io/v1beta1": {
-        **dict.fromkeys(("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"), _BETA),
-        "CSIStorageCapacity": 27,
-    },
-    "batch/v1beta1": {"CronJob": 25},
-    "discovery.k8s.io/v1beta1": {_ANY: 25},
-    "events.k8s.io/v1beta1": {_ANY: 25},
-    "autoscaling/v2beta1": {_ANY: 25},
-    "policy/v1beta1": {_ANY: 25},
-    "node.k8s.io/v1beta1": {_ANY: 25},
-    "autoscaling/v2beta2": {_ANY: 26},
-    "flowcontrol.apiserver.k8s.io/v1beta1": {_ANY: 26},
-    "flowcontrol.apiserver.k8s.io/v1beta2": {_ANY: 29},
-    "flowcontrol.apiserver.k8s.io/v1beta3": {_ANY: 32},
-}
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
 # What helps if a word is in the API server's reason; the first that matches.
@@ -152,8 +116,7 @@ def _of_rejection(subject: str, reason: str) -> StaticFinding:
 
 def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[StaticFinding]:
     for subject, version in apis.items():
-        kinds = _REMOVED.get(version, {})
-        removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
+        removed = removed_in(version, subject.partition(" ")[0])
         if removed is not None and minor is not None and removed <= minor + 1:
             yield StaticFinding(RuleId.REMOVED_API, subject, f"{version} is not served as of Kubernetes 1.{removed}")
 

@@ -366,7 +366,7 @@ class NewNodes:
     """New nodes of each kind of a cluster, prepared by the scheduler without other nodes."""
 
     def __init__(
-        self, cluster: ClusterSnapshot, scheduler: Scheduler, *, now: datetime, requests: Iterable[Requests]
+        self, cluster: ClusterSnapshot, scheduler: Scheduler, *, now: datetime, requests: Iterable[Requests] = ({},)
     ) -> None:
         """``requests`` are those of the pods in question; kinds that are too small for all of them need no test."""
         kinds, all_requests = kinds_of(cluster), list(requests)

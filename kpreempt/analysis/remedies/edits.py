@@ -7,9 +7,13 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in
+from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.verdict.remedies import ObjectEdit
 
@@ -35,7 +39,7 @@ def edited_documents(documents: Iterable[Document], edits: Sequence[ObjectEdit])
         edit = by_object.get(describe(document))
         if edit is None or not edit.deletes:
             found.append(document if edit is None else merge_patched(document, edit.patch))
-    return found
+    return [*found, *(each.patch for each in edits if each.creates)]
 
 
 def edited(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSnapshot:
@@ -50,8 +54,38 @@ def edited(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSnap
             for each in getattr(cluster, field)
             if (changed := _edited(each, edit) if _name_of(each) == name else each) is not None
         ]
+        if edit.creates:
+            records.append(msgspec.convert(edit.patch, CLUSTER_KINDS[kind].record, dec_hook=_decoded))
         cluster = msgspec.structs.replace(cluster, **{field: records})
     return cluster
+
+
+def with_new_templates(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSnapshot:
+    """The cluster after the rollouts of edited pod templates, with every pod where it was.
+
+    A snapshot has no templates, so the pods of each workload get what its template gets. Their priority is that of
+    their PriorityClass.
+    """
+    patches = {each.object: patch for each in edits if (patch := mapping_in(each.patch, "spec", "template", "spec"))}
+    if not patches:
+        return cluster
+    workloads = Workloads(cluster)
+    classes = known_classes(cluster)
+
+    def updated(pod: Pod) -> Pod:
+        patch = patches.get(workloads.of(pod))
+        if patch is None:
+            return pod
+        document = merge_patched(msgspec.to_builtins(pod.spec, enc_hook=str), patch)
+        spec = msgspec.convert(document, type(pod.spec), dec_hook=_decoded)
+        chosen = classes.get(spec.priority_class_name)
+        if "priorityClassName" in patch and chosen is not None:
+            spec = msgspec.structs.replace(
+                spec, priority=chosen.value, preemption_policy=chosen.preemption_policy or spec.preemption_policy
+            )
+        return msgspec.structs.replace(pod, spec=spec)
+
+    return msgspec.structs.replace(cluster, pods=[updated(pod) for pod in cluster.pods])
 
 
 def _name_of(record: Any) -> str:

@@ -5,13 +5,14 @@ What an operator manages is reverted when it is changed by hand, and an autoscal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from kpreempt.analysis.check.rollout.autoscalers import Autoscaler, autoscaler_of
+from kpreempt.analysis.check.rollout.autoscalers import Autoscaler, autoscaler_of, is_autoscaler
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, POD_OWNERS
-from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.documents import mapping_in, mappings_in
 from kpreempt.model.meta import ObjectMeta, controller_of
 from kpreempt.model.pod import Pod
 
@@ -39,6 +40,13 @@ class Owners:
             for kind, field in _OWNED
             for each in getattr(cluster, field)
             if (owner := _owner(each.metadata))
+        }
+        documents = [*documents]
+        self._controllers |= {
+            describe(each): f"{owner['kind']} {mapping_in(each, 'metadata').get('namespace')}/{owner.get('name')}"
+            for each in documents
+            for owner in mappings_in(mapping_in(each, "metadata"), "ownerReferences")
+            if owner.get("controller") and is_autoscaler(each)
         }
         found = filter(None, map(autoscaler_of, documents))
         self._autoscalers = {
@@ -69,8 +77,13 @@ class Owners:
         is_custom = bool(owner) and owner.partition(" ")[0] not in _BUILT_IN
         return owner if is_custom else self.manager_of(owner) or self.manager_of(self.workload_of(pod))
 
+    @property
+    def autoscalers(self) -> Mapping[str, Autoscaler]:
+        """The HorizontalPodAutoscalers by workload."""
+        return self._autoscalers
+
     def autoscaler_of(self, workload: str) -> Autoscaler | None:
-        """The HorizontalPodAutoscaler that sets the workload's replicas."""
+        """The HorizontalPodAutoscaler that sets the workload's replicas; it may itself have a manager (KEDA)."""
         return self._autoscalers.get(workload)
 
 

@@ -89,7 +89,7 @@ def _found(audit: BudgetAudit) -> Iterator[_Issue]:
         subject = f"{kind} {finding.namespace}/{bare}"
         item = items.get(f"{finding.namespace}/{bare}") if finding.id is not FindingId.NO_BUDGET else None
         text = f"{subject}: {finding_text(finding, item)}"
-        yield _Issue(str(finding.id), finding.severity, subject, text, fix_in_words(finding, item))
+        yield _Issue(str(finding.id), finding.severity, subject, text, fix_in_words(finding))
 
 
 def _tally(audit: BudgetAudit) -> str:

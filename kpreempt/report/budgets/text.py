@@ -13,6 +13,7 @@ import msgspec
 from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, format_lowest_priority
 from kpreempt.report.blocks import (
+    Code,
     Hint,
     Phrase,
     Report,
@@ -28,6 +29,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.remedies import commands, line, not_tried
 from kpreempt.verdict.budgets import (
     AuditedBudget,
     BudgetAudit,
@@ -35,13 +37,13 @@ from kpreempt.verdict.budgets import (
     FindingId,
     NearMiss,
     PossibleViolation,
-    Remedy,
-    RemedyAction,
     Severity,
 )
+from kpreempt.verdict.remedies import ChangeKind, Remedy, RemedyStage
 from kpreempt.verdict.unread import are_budgets_unread
 
 _ROWS_OF_SCREEN = 12
+_COMMANDS_LISTED = 3
 _STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
 
 
@@ -52,6 +54,8 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
         nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} tried"
         facts.append(" · ".join(filter(None, (nodes, pods, audit.algorithm, pending))))
+    if untried := not_tried(audit.search):
+        facts.append(untried)
     # A finding already reports a missing status.
     reported = {
         f"PodDisruptionBudget {item.budget}"
@@ -139,8 +143,9 @@ def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[
         key: tuple[object, ...] = finding.id, finding.namespace
         if finding.id is FindingId.VIOLATED_BY_PREEMPTION:
             key = (*key, finding.subject)
-        elif item is not None:
-            key = (*key, text_of(SENTENCES[finding.id](finding, item)), fix_in_words(finding, item))
+        else:
+            text = "" if item is None else text_of(SENTENCES[finding.id](finding, item))
+            key = (*key, text, fix_in_words(finding))
         rows.setdefault(key, []).append(finding)
     return list(rows.values())
 
@@ -163,13 +168,26 @@ def _item(row: Sequence[Finding], items: dict[str, AuditedBudget]) -> Section:
         names = [f"{finding.namespace}/{first}", *others]
         title = join_names(names, limit=len(names))
         words = [] if item is None else _in_words(finding, item)
-    fix = fix_in_words(finding, item)
+    fix = fix_in_words(finding)
+    if len(row) > 1 and finding.id is FindingId.NO_BUDGET and fix:
+        fix += " for each"
+    typed = list(dict.fromkeys(each for finding in row for each in _commands(finding)))
     return Section(
         title,
         Span(finding.id, "dim"),
-        [*map(Sentence, words), *([Sentence((Span("fix: ", "good"), fix))] if fix else [])],
+        [
+            *map(Sentence, words),
+            *([Sentence((Span("fix: ", "good"), fix))] if fix else []),
+            *([Code(typed, is_command=True)] if 0 < len(typed) <= _COMMANDS_LISTED else []),
+        ],
         noun="finding",
     )
+
+
+def _commands(finding: Finding) -> list[str]:
+    """What applies the first remedy; nothing if an operator would revert it."""
+    first = finding.remedies[:1]
+    return [text for each in first if not each.manager for text in commands(each)]
 
 
 def _in_words(finding: Finding, item: AuditedBudget) -> list[Words]:
@@ -286,7 +304,15 @@ def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
         why = f"minAvailable: {item.min_available:,} equals the number of replicas"
     else:
         why = _in_pods(item, number)
-    return (f"{why}: no disruption is ever allowed; a drain of {_their_nodes(item)} never finishes",)
+    return (f"{why}: no disruption is ever allowed; {_drain_of(item)}",)
+
+
+def _drain_of(item: AuditedBudget) -> str:
+    """What a drain does if the PDB never allows a disruption; an operator may move its pods when a node is cordoned."""
+    drain = f"a drain of {_their_nodes(item)}"
+    if item.manager:
+        return f"{drain} waits until the operator of {item.manager} moves {'it' if item.pods == 1 else 'them'}"
+    return f"{drain} never finishes"
 
 
 def _their_nodes(item: AuditedBudget) -> str:
@@ -343,7 +369,7 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.NEVER_ALLOWS: _never_allows,
     FindingId.MIN_AVAILABLE_ABOVE_PODS: lambda finding, item: (
         f"{_written(item)} exceeds the {count(finding.number or 0, 'expected pod')}: no disruption is ever allowed;"
-        f" a drain of {_their_nodes(item)} never finishes",
+        f" {_drain_of(item)}",
     ),
     FindingId.OVERLAP: _overlap,
     FindingId.NO_SCALE: lambda finding, item: (
@@ -393,43 +419,25 @@ def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
     return "; ".join(parts)
 
 
-# Advice for findings that no single change fixes.
-_ADVICE = {
-    FindingId.VIOLATED_BY_PREEMPTION: "free up capacity elsewhere",
-    FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
-    FindingId.INVALID_AMOUNT: "set a number, or a percentage such as 50%",
-    FindingId.INVALID_SELECTOR: "correct the selector",
-    FindingId.ALLOWS_NONE_NOW: "wait until its pods are ready; with unhealthyPodEvictionPolicy AlwaysAllow, a drain may"
-    " evict unready pods",
-    FindingId.SELECTS_EVERY_POD: "select the pods by their labels",
-    FindingId.NULL_SELECTOR: "select the pods by their labels",
-}
+def fix_in_words(finding: Finding) -> str:
+    """The remedies of the finding, the best first; empty if none was found."""
+    own = finding.subject.replace(" ", f" {finding.namespace}/", 1)
+    return ", or ".join(_remedy(each, finding, own) for each in finding.remedies)
 
 
-def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
-    if remedy.action is RemedyAction.SET and remedy.field == "minReplicas":
-        return f"set {remedy.field}: {remedy.value} in {remedy.target}"
-    if remedy.action is RemedyAction.SET:
-        other = "minAvailable" if remedy.field == "maxUnavailable" else "maxUnavailable"
-        is_other_set = item is not None and (
-            item.min_available is not None if other == "minAvailable" else item.max_unavailable is not None
-        )
-        instead = f" instead of {other}" if is_other_set else ""
-        return f"set {remedy.field}: {remedy.value}{instead}"
-    if remedy.action is RemedyAction.SCALE:
-        return f"scale {remedy.target} to {remedy.value}"
-    if remedy.action is RemedyAction.RAISE_PRIORITY:
-        return f"give {remedy.target} priority {remedy.value:,} or more"
-    if remedy.action is RemedyAction.CREATE_BUDGET:
-        return f"create a PodDisruptionBudget with {remedy.field}: {remedy.value}"
-    return f"delete {remedy.target}"
-
-
-def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
-    """The fixes for the finding, easiest first."""
-    labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
-    remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
-    advice = _ADVICE.get(finding.id, "")
-    if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.always_allows_unhealthy:
-        advice = "wait until its pods are ready; a drain may evict unready pods"
-    return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])
+def _remedy(remedy: Remedy, finding: Finding, own: str) -> str:
+    changes = remedy.changes
+    if [each.kind for each in changes] == [ChangeKind.CREATE]:
+        # The same for all workloads of a namespace.
+        words = f"create a PodDisruptionBudget with {changes[0].field.removeprefix('spec.')}: {changes[0].value}"
+    else:
+        words = text_of(line(remedy, own))
+    notes = []
+    if remedy.stage is RemedyStage.LIMIT and finding.number == 1 and finding.id is not FindingId.NO_BUDGET:
+        notes.append("its only pod can then be evicted")
+    if not remedy.solves:
+        notes.append("a drain can then evict the pods that are not ready, no others")
+    if waiting := remedy.pods - remedy.scheduled:
+        them = "the pod" if remedy.pods == 1 else f"{waiting:,} of {remedy.pods:,} pods"
+        notes.append(f"{them} then {agree(waiting, 'stays')} pending")
+    return f"{words} ({'; '.join(notes)})" if notes else words

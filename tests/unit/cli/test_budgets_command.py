@@ -38,7 +38,10 @@ def test_every_format_says_something_and_the_schema_describes_it(kpreempt: Kpree
         run = kpreempt(*arguments, "-o", format_name)
         assert (run.returncode, run.stderr) == (0, "")
         assert run.stdout.endswith("\n")
-        assert all(len(line) <= 80 for line in run.stdout.splitlines()) or format_name in ("yaml", "markdown")
+        if format_name == "text":
+            # Commands never wrap, so that they can be copied.
+            lines = (line for line in run.stdout.splitlines() if not line.lstrip().startswith("kubectl "))
+            assert all(len(line) <= 80 for line in lines)
 
 
 def test_names_are_those_of_budgets_with_findings(kpreempt: Kpreempt) -> None:

@@ -270,7 +270,7 @@ def test_a_dump_of_our_own_says_what_it_lacks(load: Callable[..., Loaded], as_li
     loaded = load(dump_of(*OBJECTS, as_lines=as_lines))
     assert [f"{each.kind}: {each.subject}: {each.field}: {each.message}" for each in loaded.assumptions] == [
         f"Unmodeled: {QUOTAS}: snapshot: a kpreempt dump keeps none, so plugins do not see any; to include "
-        f"them, add the output of kubectl get elasticquotas.{GROUP} -A {END}",
+        f"them, add the output of kubectl get elasticquota.{GROUP} -A {END}",
         f"Unmodeled: {CLASSES}: snapshot: a kpreempt dump keeps little of each, so plugins do not "
         f"see the rest; to include them, add the output of kubectl get priorityclasses.scheduling.k8s.io {END}",
         "Unmodeled: Pod: metadata.annotations: a kpreempt dump keeps hardly any, so plugins do not "

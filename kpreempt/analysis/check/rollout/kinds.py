@@ -66,12 +66,21 @@ _OTHER_CLUSTER_WIDE = frozenset(
 )
 
 
+# Kinds whose name is a plural.
+_PLURAL_KINDS = ("endpoints",)
+
+
 def plural_of(kind: str) -> str:
-    """The plural of a kind in lower case, as in resource names: ``priorityclasses``."""
+    """The plural of a kind in lower case, as in resource names: ``priorityclasses``.
+
+    For custom resources it is only likely; what kubectl and the API server accept for sure is in their definition.
+    """
     word = kind.lower()
-    if word.endswith("s"):
+    if word in _PLURAL_KINDS:
+        return word
+    if word.endswith(("s", "x", "ch", "sh")):
         return f"{word}es"
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return f"{word[:-1]}ies" if word.endswith("y") and word[-2:-1] not in "aeiou" else f"{word}s"
 
 
 def is_pod_owner(document: Document) -> bool:

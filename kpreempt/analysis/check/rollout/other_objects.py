@@ -26,10 +26,10 @@ from kpreempt.analysis.check.rollout.kinds import (
     POD_OWNERS,
     is_mutating,
     makes_no_pods,
-    plural_of,
     unknown_effect,
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument, position
+from kpreempt.analysis.check.rollout.removed_apis import removed_in
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.controllers.actions import SyncError
@@ -93,9 +93,10 @@ def _is_unchanged_field(manifest: Any, live: Any, key: str, last: Document | Non
 class OtherObjects:
     """Collects the objects of a change whose kinds no snapshot holds."""
 
-    def __init__(self, live: LiveDocuments, cluster: ClusterSnapshot) -> None:
-        """``live`` has the cluster's objects of these kinds."""
+    def __init__(self, live: LiveDocuments, cluster: ClusterSnapshot, minor: int) -> None:
+        """``live`` has the cluster's objects of these kinds; ``minor`` is the minor version of the API server."""
         self._live = live
+        self._minor = minor
         self._cluster = cluster
         self._new: list[Document] = []
         self._webhooks = {
@@ -130,7 +131,7 @@ class OtherObjects:
         with_pods: set[tuple[str, str]] = set()
         for document in self._new:
             subject = describe(document)
-            if is_mutating(document):
+            if is_mutating(document) or self._is_not_served(document):
                 continue
             key = (group_of(document), str(document["kind"]))
             if is_autoscaler(document):
@@ -169,6 +170,11 @@ class OtherObjects:
         """The new or changed HorizontalPodAutoscalers."""
         return [each for each in self._new if is_autoscaler(each)]
 
+    def _is_not_served(self, document: Document) -> bool:
+        """Whether the API server rejects the object because it does not serve its kind in this version anymore."""
+        removed = removed_in(str(document.get("apiVersion")), str(document["kind"]))
+        return removed is not None and removed <= self._minor and not is_autoscaler(document)
+
     def _is_known(self, group: str, kind: str) -> bool:
         """Whether the input has all objects of the kind, so that a missing one is new."""
         if self._unread(group, kind) is not None:
@@ -193,7 +199,8 @@ class OtherObjects:
             # Custom resources are read one by one.
             why = why_unread(unread, "list" if kind in self._cluster.unread else "get")
             return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}")
-        resource = ".".join(filter(None, (plural_of(kind), group)))
+        # kubectl accepts the kind in lower case with its group; a plural that is not known would have to be guessed.
+        resource = _label(group, kind).lower()
         message = f"the dump has none, so {unknown}; add them with kubectl get {resource} -A -o json"
         about = AssumptionKind.UNMODELED if has_pods else AssumptionKind.NOT_COMPARED
         return Assumption(_label(group, kind), LIST, message, about)

@@ -138,7 +138,7 @@ def plan_change(
     pruned = [each for each in only_in_base if each.described not in listed] if prunes else []
 
     def new_planner() -> _Planner:
-        return _Planner(cluster, live, decode, listed, scaled_by, applier)
+        return _Planner(cluster, live, decode, listed, scaled_by, options)
 
     planner = new_planner()
     change = [each.document for each in manifests.input]
@@ -329,13 +329,13 @@ class _Planner:
         decode: Decode,
         listed: Set[str],
         autoscalers: Autoscalers,
-        applier: Applier,
+        options: ApplyOptions,
     ) -> None:
         """``listed`` are the descriptions of the objects that the user deletes by name."""
         self._listed = listed
         # What deletes objects that the user did not list, by object.
         self.deleted_by: Mapping[str, str] = {}
-        self._applier = applier
+        self._applier = options.applier
         self._cluster = cluster
         self._live = live
         self._decode = decode
@@ -350,7 +350,7 @@ class _Planner:
         self._assumptions: list[Assumption] = []
         self._notes: list[str] = []
         self._ignored: Counter[str] = Counter()
-        self._others = OtherObjects(live, cluster)
+        self._others = OtherObjects(live, cluster, options.assumed_minor if options.minor is None else options.minor)
         self._autoscalers = autoscalers
         self._given_workloads: set[tuple[str, str, str]] = set()
         self._resets: list[Reset] = []

@@ -91,11 +91,14 @@ def plan_of(
     has_documents: bool = True,
     creates_namespaces: bool = False,
     applied_by: Applier | None = None,
+    minor: int | None = None,
 ) -> Plan:
     """What manifests do to a cluster of ``live`` objects; without documents only the records of it are known."""
     given = [manifests] if isinstance(manifests, dict) else manifests
     documents = [ManifestDocument(document, "change.yaml", 10 * index + 1) for index, document in enumerate(given)]
-    options = ApplyOptions(namespace=namespace, creates_namespaces=creates_namespaces, applied_by=applied_by)
+    options = ApplyOptions(
+        namespace=namespace, creates_namespaces=creates_namespaces, applied_by=applied_by, minor=minor
+    )
     return plan_change(
         cluster_of(*live),
         options.prepared(documents),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
+from kpreempt.analysis.check.rollout.kinds import plural_of
 from kpreempt.verdict import AssumptionKind
 from tests.unit.analysis.rollout.changes import assumed, changed, plan_of, served, workload
 
@@ -60,7 +61,29 @@ def test_a_custom_resource_counts_unless_it_stays_as_it_is(wanted: Document, liv
 def test_a_kind_that_the_dump_lacks_is_one_finding_with_what_adds_it() -> None:
     (found,) = assumed(plan_of([changed(KAFKA, "metadata.name", f"k{number}") for number in range(5)]))
     assert "shop/k0, shop/k1, shop/k2, 2 more" in found.message
-    assert found.message.endswith("add them with kubectl get kafkas.kafka.strimzi.io -A -o json")
+    assert found.message.endswith("add them with kubectl get kafka.kafka.strimzi.io -A -o json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "minor", "command"),
+    [
+        # kubectl resolves a kind in lower case with its group (client-go restmapper.NewDiscoveryRESTMapper); it does
+        # not know guessed plurals such as gatewaies or redises.
+        pytest.param("Gateway", "networking.istio.io/v1", 33, "gateway.networking.istio.io", id="gateways, not gatewaies"),
+        pytest.param("Redis", "databases.spotahome.com/v1", 33, "redis.databases.spotahome.com", id="a kind that ends in s"),
+        pytest.param("Widget", "v1", 33, "widget", id="without a group"),
+        pytest.param("PodSecurityPolicy", "policy/v1beta1", 33, "", id="a kind that this server does not have"),
+        pytest.param("PodSecurityPolicy", "policy/v1beta1", 25, "", id="a kind that it has no longer"),
+        pytest.param("PodSecurityPolicy", "policy/v1beta1", 24, "podsecuritypolicy.policy", id="a kind that it still has"),
+        pytest.param("Ingress", "extensions/v1beta1", 29, "", id="a group that it has no longer"),
+    ],
+)  # fmt: skip
+def test_only_commands_that_kubectl_accepts_are_suggested(
+    kind: str, api_version: str, minor: int, command: str
+) -> None:
+    plan = plan_of(resource(kind, api_version, spec={"x": 1}), minor=minor)
+    suggested = [each.message.partition("kubectl get ")[2] for each in plan.assumptions if "kubectl" in each.message]
+    assert suggested == ([f"{command} -A -o json"] if command else [])
 
 
 def webhook(*rules: Document, **more: Any) -> Document:
@@ -140,3 +163,18 @@ def test_a_webhook_that_becomes_another_counts_as_it_will_be() -> None:
     there = stored(webhook(rule("", "pods"), objectSelector={"matchLabels": {"a": "b"}}))
     assert failing(plan_of([webhook(rule("", "pods")), workload()], there)) == [(NAME, "")]
     assert failing(plan_of([workload()], there)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("Gateway", "gateways"),
+        ("NetworkPolicy", "networkpolicies"),
+        ("PriorityClass", "priorityclasses"),
+        ("Mesh", "meshes"),
+        ("Endpoints", "endpoints"),
+        ("Kafka", "kafkas"),
+    ],
+)
+def test_the_likely_plural_of_a_kind_is_the_english_one(kind: str, expected: str) -> None:
+    assert plural_of(kind) == expected
