@@ -1,7 +1,7 @@
 """The time that an answer takes, by phase; the caller passes an object with a clock to measure it.
 
 The phases are ``read`` (files to objects), ``decode`` (objects to records), ``admission``, ``prepare``, ``filter``,
-``score``, ``dryRun``, ``choice``, ``proposals`` and ``report``. Lazy preparation counts toward the phase that first
+``score``, ``dryRun``, ``choice``, ``remedies`` and ``report``. Lazy preparation counts toward the phase that first
 needs it. Out-of-tree plugins and extenders are measured separately within the phases.
 """
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _WIDE = "wide"
 # A day, in seconds.
 _LONGEST_INTERVAL = 86_400
-# Time limit for finding smallest changes, for all pods together; a search that is running then is completed.
+# Time limit for finding remedies, for all pods together; a search that is running then is completed.
 _SECONDS_OF_SEARCH = 5.0
 
 

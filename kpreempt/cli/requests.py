@@ -613,8 +613,8 @@ class PendingRequest(Pending, AnswerRequest):
 
     Covers all namespaces unless -n is given, because they share one queue. Pods are listed in the order in which the
     scheduler would try them, and each is evaluated on its own, as if it were next. The default output fits on one
-    screen; -v prints every pod in full. -o wide also lists the nodes by reason, and the smallest change that would
-    make an unschedulable pod fit.
+    screen; -v prints every pod in full. -o wide also lists the nodes by reason, and the first remedy for each
+    unschedulable pod.
 
     With --algorithm kueue-0.19, lists the Workloads waiting for quota in the order in which Kueue considers them. Each
     is evaluated with all the others in the queue.

@@ -138,7 +138,7 @@ _DOING = {
     "score": "scoring nodes",
     "dryRun": "simulating preemption",
     "choice": "choosing a node",
-    "proposals": "looking for the smallest change",
+    "remedies": "looking for remedies",
     "session": "running the session",
     "simulation": "simulating the rollout",
     "aftermath": "simulating the aftermath",

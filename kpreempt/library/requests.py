@@ -149,7 +149,7 @@ class Explain(Request):
         _Text,
         Option(
             ("--node",),
-            "Explain NAME in full: every filter, the dry run, and the smallest change that would select it.",
+            "Explain NAME in full: every filter, the dry run, and the changes that would select it.",
             "NAME",
             OUTPUT,
             families=(KUBE,),
@@ -193,7 +193,7 @@ class Pending(Selected):
     """What happens to each pending pod on its own, in the order in which the queue would try them."""
 
     answered_by = "handlers:pending"
-    # Time limit for finding the smallest changes, for all pods together; ``None`` skips the search.
+    # Time limit for finding remedies, for all pods together; ``None`` skips the search.
     seconds_of_search: float | None = None
 
 

@@ -53,7 +53,7 @@ _WORDS = {
 # How to repair a node, by the taint that a controller has set because of its condition.
 _REPAIRS = {
     "node.kubernetes.io/not-ready": "make {node} ready",
-    "node.kubernetes.io/unreachable": "repair {node}: its kubelet does not respond",
+    "node.kubernetes.io/unreachable": "repair {node}, whose kubelet does not respond",
     "node.kubernetes.io/memory-pressure": "free memory on {node}",
     "node.kubernetes.io/disk-pressure": "free disk space on {node}",
     "node.kubernetes.io/pid-pressure": "stop processes on {node}",
@@ -111,7 +111,7 @@ def change_in_words(change: Change, own: str = "") -> str:
     if change.kind is ChangeKind.REPAIR and change.field:
         node = subject.removeprefix("Node ")
         # All other fields are devices of the node.
-        return _REPAIRS.get(change.field, f"make {change.field} on {{node}} allocatable").format(node=node)
+        return _REPAIRS.get(change.field, "make {device} on {node} allocatable").format(node=node, device=change.field)
     if change.kind is ChangeKind.REPAIR:
         return f"repair {subject}"
     if change.kind is ChangeKind.ADD_NODE:
@@ -150,8 +150,10 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
     if not remedy.evicted:
         return (Span("lands", "good"), f" on {nodes}; no pod is evicted{some}")
     evicted = join_names(remedy.evicted, limit=_PODS_SHOWN)
-    if remedy.evictions < len(remedy.evicted):
+    if 0 < remedy.evictions < len(remedy.evicted):
         evicted = f"{remedy.evictions:,} of {evicted}"
+    elif len(remedy.nodes) > 1:
+        evicted = f"pods such as {evicted}"
     known = Span("PDBs were not read", "warn") if lacks_budgets else Span("no PDB is violated", "good")
     return (Span("preempts", "warn"), f" {evicted} on {nodes}; ", known, some)
 

@@ -1,4 +1,4 @@
-"""Proposed new nodes work when the options are applied, and no working proposal is missing."""
+"""New nodes help if their options are applied, and no kind that helps is missed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict import ChangeKind, Outcome, Verdict
 from kpreempt.verdict.pending import MoreNodes
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import scenarios
@@ -24,7 +24,8 @@ LAWS = settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 SCHEDULER = scheduler_for()
-SOUGHT = (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+MAX_REMEDIES = 6
+SEARCHED = (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
@@ -37,23 +38,27 @@ def with_nodes(cluster: ClusterSnapshot, *texts: str) -> ClusterSnapshot:
 
 @LAWS
 @given(scenarios())
-def test_a_kind_is_proposed_if_and_only_if_one_more_node_of_it_places_the_pod(scenario: dict[str, Any]) -> None:
+def test_a_new_node_is_a_remedy_if_and_only_if_a_kind_places_the_pod(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
-    more = verdict.one_more_node
-    assert (more is not None) is (verdict.outcome in SOUGHT and bool(cluster.nodes))
-    if more is None:
+    search = verdict.remedy_search
+    assert (search is not None) is (verdict.outcome in SEARCHED and bool(cluster.nodes))
+    if search is None:
         return
-    proposed = [kind.like for kind in more.kinds]
-    lands = []
+    lands = {}
     for kind in kinds_of(cluster):
         name = kind.like.name
         after = explain(with_nodes(cluster, name), pod)
         if after.outcome is Outcome.LANDS and after.volume_choices is None:
-            lands.append(name)
-            if name == proposed[0]:
-                assert after.lands_on == more.nodes
-    assert proposed == lands
+            lands[name] = after.lands_on
+    assert search.kinds == len(kinds_of(cluster))
+    found = [each for each in verdict.remedies if each.changes[0].kind is ChangeKind.ADD_NODE]
+    for remedy in found:
+        # Kinds are in the order of their size.
+        assert remedy.changes[0].subject == next(iter(lands))
+        assert remedy.nodes == lands[remedy.changes[0].subject]
+    # Up to six remedies are shown.
+    assert bool(found) is bool(lands) or len(verdict.remedies) == MAX_REMEDIES
 
 
 @LAWS
@@ -69,7 +74,7 @@ def test_a_new_node_only_affects_topology_counts_on_others(scenario: dict[str, A
 
 @LAWS
 @given(scenarios(rich=False), st.integers(1, 4))
-def test_the_proposed_nodes_fit_all_pending_pods(scenario: dict[str, Any], number: int) -> None:
+def test_the_new_nodes_fit_all_pending_pods(scenario: dict[str, Any], number: int) -> None:
     pods = [pod_of(scenario["pod"]) for _ in range(number)]
     waiting = [
         msgspec.structs.replace(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from kpreempt.verdict import Verdict
+from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind
 
 # Few names, so that the parts of a verdict often refer to the same node; some of them hostile.
 NAMES = (
@@ -38,12 +39,16 @@ _MAX_ITEMS = 3
 _RECORDS: dict[type, st.SearchStrategy[Any]] = {}
 
 
+_AMOUNTS = st.integers(0, 2**40)
+
 _SCALARS: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.StrType: _TEXTS,
     inspect.IntType: st.integers(-5, 3000) | st.integers(-(2**63), 2**63 - 1),
     inspect.FloatType: st.sampled_from([-1.0, 0.0, 0.5, 90.0, 3333.4, 2.0**40]),
     inspect.BoolType: st.booleans(),
     inspect.NoneType: st.none(),
+    # The new value of a field.
+    inspect.AnyType: st.none() | _TEXTS | st.booleans() | _AMOUNTS | st.dictionaries(_TEXTS, _AMOUNTS, max_size=2),
     inspect.DateTimeType: st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - the bounds are naive by contract
 }
 
@@ -70,7 +75,19 @@ def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
 
 def _record(kind: inspect.StructType) -> st.SearchStrategy[Any]:
     fields = {field.name: _strategy(field.type) for field in kind.fields}
-    return st.fixed_dictionaries(fields).map(lambda values: kind.cls(**values))
+    return st.fixed_dictionaries(fields).map(lambda values: _valid(kind.cls(**values)))
+
+
+def _valid(record: Any) -> Any:
+    """The record with the fields that its kind always has."""
+    if isinstance(record, Change) and record.kind is ChangeKind.ADD_NODE and not isinstance(record.value, dict):
+        return msgspec.structs.replace(record, value={"cpu": 1000})
+    if isinstance(record, Cause) and record.kind is CauseKind.PARTS:
+        return msgspec.structs.replace(record, amounts={**record.amounts, "total": sum(record.amounts.values())})
+    if isinstance(record, Cause) and record.kind is CauseKind.RESERVED:
+        amounts = {"allocatable": 3, "capacity": 4}
+        return msgspec.structs.replace(record, nodes=record.nodes or ["a"], amounts=amounts)
+    return record
 
 
 def verdicts(**fixed: Any) -> st.SearchStrategy[Verdict]:

@@ -64,12 +64,15 @@ _MAX_COMBINATIONS = 8
 _MAX_REJECTIONS = 3
 
 
-def combinations_for(context: EditContext, evaluation: NodeEvaluation) -> Iterator[list[Edit]]:
+def combinations_for(
+    context: EditContext, evaluation: NodeEvaluation, *, may_evict: bool = False
+) -> Iterator[list[Edit]]:
     """The combinations of changes that address every rejection by the node; none if there is a rejection without one.
 
-    The node's filters are evaluated independently, so each rejection needs its own change.
+    The node's filters are evaluated independently, so each rejection needs its own change. With ``may_evict``, they are
+    evaluated without the node's lower-priority pods.
     """
-    rejections = rejections_of(evaluation)
+    rejections = rejections_of(evaluation, may_evict=may_evict)
     if not 0 < len(rejections) <= _MAX_REJECTIONS:
         return
     alternatives = []
@@ -124,13 +127,16 @@ def _lowered(pod: Pod, shortfalls: Sequence[Shortfall]) -> EditOptions:
     amounts = {}
     for each in shortfalls:
         free = each.allocatable - each.used
-        if each.resource == "pods" or (is_device(each.resource) and free < 1):
-            return []
-        if free < (1 - MAX_CUT) * each.requested:
+        if each.resource == "pods" or is_cut_too_far(each.resource, each.requested, free):
             return []
         amounts[each.resource] = each.requested, free
     edit = lower_requests(pod, amounts)
     return [edit] if edit is not None else []
+
+
+def is_cut_too_far(resource: str, before: int, after: int) -> bool:
+    """Whether a pod with this request instead is another pod."""
+    return after < (1 - MAX_CUT) * before or (is_device(resource) and after < 1)
 
 
 def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:

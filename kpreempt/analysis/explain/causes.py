@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kpreempt.analysis.explain.candidates import similar_to, values_of
 from kpreempt.analysis.remedies.excluded import is_device
@@ -21,6 +22,9 @@ from kpreempt.verdict.details import (
     VolumeConflict,
 )
 from kpreempt.verdict.remedies import Cause, CauseKind
+
+if TYPE_CHECKING:
+    pass
 
 _HOSTNAME = "kubernetes.io/hostname"
 _REPELLING = frozenset({"NoSchedule", "NoExecute"})

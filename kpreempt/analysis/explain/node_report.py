@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.candidates import REQUIRED, combinations_for, rejections_of
+from kpreempt.analysis.explain.candidates import REQUIRED, combinations_for, is_cut_too_far, rejections_of
 from kpreempt.analysis.explain.remedies import (
     Situation,
     destinations,
@@ -97,8 +97,11 @@ class _Search:
         cluster, pod, verdict = situation.cluster, situation.pod, situation.verdict
         context = EditContext(pod, cluster, next(each for each in cluster.nodes if each.name == self._node))
         evaluation = self._scheduler.describe_node(situation.prepared, pod, self._node)
-        rejections = rejections_of(evaluation, may_evict=is_preemptor(pod))
+        may_evict = is_preemptor(pod)
+        rejections = rejections_of(evaluation, may_evict=may_evict)
         tries: list[list[Edit]] = [*combinations_for(context, evaluation)]
+        if may_evict:
+            tries += [each for each in combinations_for(context, evaluation, may_evict=True) if each not in tries]
         others = (
             each
             for each in cluster.pods
@@ -219,6 +222,8 @@ def lower_further(pod: Pod, edit: Edit | None, candidate: Candidate) -> Edit | N
     for each in min(shortages, key=lambda shortage: max(each.missing_share for each in shortage)):
         before, after = amounts.get(each.resource, (each.requested, each.requested))
         amounts[each.resource] = before, after - each.missing
+        if is_cut_too_far(each.resource, *amounts[each.resource]):
+            return None
     return lower_requests(pod, amounts)
 
 

@@ -87,7 +87,7 @@ def explain_pods(
             phases=phases,
         )
         if node_name or (proposes and verdict.outcome in _NEEDS_CAPACITY and cluster.nodes):
-            with phases.phase("proposals"):
+            with phases.phase("remedies"):
                 verdict = _with_remedies(verdict, within, cluster, prepared, explain_input, node_name, now=at)
         remedies = [*verdict.remedies, *(verdict.node_report.remedies if verdict.node_report is not None else ())]
         if any(each.evicted for each in remedies):

@@ -306,7 +306,7 @@ class _Search:
             return None
         prepared = self._prepare(cluster)
         evaluation = self._scheduler.describe_node(prepared, pod, node)
-        if evaluation.nominated_pods or rejections_of(evaluation):
+        if rejections_of(evaluation):
             return None
         verdict = self._decide(prepared, pod)
         if verdict.outcome is not Outcome.LANDS or not is_certain(verdict):
@@ -423,8 +423,14 @@ class _Search:
             return None
         pod = edit_pod(situation.pod, edit)
         verdict = self._decide(situation.prepared, pod)
-        # Other pending pods would compete with the victims, with or without the change.
-        running = [each for each in situation.cluster.pods if each.spec.node_name or each.is_terminal]
+        if verdict.outcome not in (Outcome.LANDS, *_EVICTING):
+            return None
+        # Other pending pods would compete with the victims, with or without the change. Nominated ones keep their node.
+        running = [
+            each
+            for each in situation.cluster.pods
+            if each.spec.node_name or each.status.nominated_node_name or each.is_terminal
+        ]
         cluster = msgspec.structs.replace(situation.cluster, pods=running)
         evicted: dict[str, None] = {}
         evictions = 0

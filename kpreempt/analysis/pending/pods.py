@@ -1,7 +1,7 @@
 """Reports every pending pod in queue order: why it is pending, and what would happen to it.
 
-Also: the smallest changes that would let unschedulable pods be scheduled, within a time limit; the changes of pending
-pods between two reports; and how many new nodes, of which kinds, would fit all waiting pods together without evictions.
+Also: remedies for unschedulable pods, within a time limit; the changes of pending pods between two reports; and how
+many new nodes, of which kinds, would fit all waiting pods together without evictions.
 
 Each pod is assigned to the smallest kind of node that fits it. The number of nodes per kind is found by placing the
 pods on new nodes only, one after another; then all pods of the queue are placed in the whole cluster with these nodes,
@@ -105,8 +105,8 @@ def explain_pending(
 
     Each verdict covers the pod alone, against the current cluster. Pods that are not selected keep their positions in
     the queue. ``namespace`` is the namespace of the query, if it has one. ``spread`` evaluates several pods in
-    parallel. With ``has_time``, which says whether there is time for another search, it searches for the smallest
-    changes that would let unschedulable pods be scheduled. With ``seeks_nodes``, it searches for new nodes that would
+    parallel. With ``has_time``, which says whether there is time for another search, it searches for remedies
+    of unschedulable pods. With ``seeks_nodes``, it searches for new nodes that would
     fit all waiting pods. Raises ``PluginFailedError`` if a plugin cannot order the pods.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
@@ -147,7 +147,7 @@ def explain_pending(
     placed.sort(key=lambda each: each.position is None)
     items = [_item(each, attempts) for each in placed]
     if has_time is not None:
-        with phases.phase("proposals"):
+        with phases.phase("remedies"):
             items = _with_remedies(items, placed, context, prepared, has_time, spread)
     new_nodes = None
     if seeks_nodes:
@@ -160,7 +160,7 @@ def explain_pending(
             and (each.verdict.outcome.stays_pending or each.verdict.outcome in (Outcome.LANDS, *_EVICTING))
         ]
         num_omitted = len(positions) - sum(each.position is not None for each in placed)
-        with phases.phase("proposals"):
+        with phases.phase("remedies"):
             within = timed_by_part(scheduler, phases)
             new_nodes = more_nodes(cluster, within, prepared, queue, now=at, num_omitted=num_omitted)
     counted = placed[0].verdict.cluster if placed else ClusterSummary(nodes=len(cluster.nodes))

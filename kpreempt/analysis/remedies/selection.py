@@ -27,7 +27,9 @@ def selected(found: Iterable[Remedy], most: int) -> list[Remedy]:
 def _order(remedy: Remedy) -> tuple[object, ...]:
     is_partial = remedy.scheduled < remedy.pods
     kind = max((_KINDS[change.kind] for change in remedy.changes), default=0)
-    return not remedy.solves, is_partial, bool(remedy.evicted), _STAGES[remedy.stage], len(remedy.changes), kind
+    # What ends a rollout deadlock comes before changes to the pod.
+    stage = _STAGES[remedy.stage], not remedy.stops
+    return not remedy.solves, is_partial, bool(remedy.evicted), *stage, len(remedy.changes), kind
 
 
 def _makes_redundant(smaller: Remedy, larger: Remedy) -> bool:

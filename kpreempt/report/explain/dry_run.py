@@ -376,10 +376,11 @@ def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         changes = remedies_section(
             "CHANGES", node_report.remedies, node_report.search, options, lacks_budgets=lacks_budgets
         )
+        which = "any of these changes" if node_report.remedies[1:] else "this change"
         sections.append(
             Section(
                 "CHANGES",
-                f"with any of these, {node_report.node} is chosen:" if node_report.remedies else changes.lead,
+                f"with {which}, {node_report.node} is chosen:" if node_report.remedies else changes.lead,
                 changes.blocks,
                 heading=f"Changes that make the scheduler choose {node_report.node}",
                 anchor="node-changes",

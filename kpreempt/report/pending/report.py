@@ -1,6 +1,6 @@
 """The pending pods: the summary, then all pods by cause in queue order, each with its details.
 
-``-o wide`` is a table at full width, with nodes by reason and the smallest change for each pod.
+``-o wide`` is a table at full width, with nodes by reason and the first remedy for each pod.
 """
 
 from __future__ import annotations

@@ -254,14 +254,14 @@ def test_names_from_the_cluster_cannot_drive_the_terminal() -> None:
     assert "\x07" not in text
 
 
-def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_is_time() -> None:
+def test_remedies_are_searched_for_unschedulable_pods_as_long_as_there_is_time() -> None:
     pods = [seen(make_pod("huge", cpu="5", priority=9)), seen(make_pod("wide", cpu="6", priority=1))]
     cluster = ClusterSnapshot(nodes=NODES, pods=pods)
     times = iter([True, False])
     answer = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), has_time=lambda: next(times))
     huge, wide = answer.items
-    assert (huge.outcome, huge.proposals[0].outcome) == (Outcome.UNSCHEDULABLE, Outcome.LANDS)
-    assert (wide.outcome, wide.proposals, wide.proposal_search) == (Outcome.UNSCHEDULABLE, [], None)
+    assert (huge.outcome, huge.remedies[0].nodes) == (Outcome.UNSCHEDULABLE, ["node-a"])
+    assert (wide.outcome, wide.remedies, wide.remedy_search) == (Outcome.UNSCHEDULABLE, [], None)
     rows = render_answer(answer, "wide", RenderOptions()).splitlines()
     assert "request 4 cpu instead of 5: lands on node-a" in rows[3]
     assert rows[4].endswith("not searched: time limit reached")

@@ -419,15 +419,15 @@ def test_a_node_that_is_not_there_is_answered_with_those_that_come_near(kpreempt
     assert "node-b" in stderr
 
 
-def test_what_is_proposed_for_a_node_works_when_its_options_are_given(kpreempt: Kpreempt) -> None:
+def test_the_remedies_for_a_node_work_if_their_options_are_given(kpreempt: Kpreempt) -> None:
     _, stdout, _ = kpreempt(*ASK, "--node", "node-d", "-o", "json")
-    proposals = json.loads(stdout)["nodeReport"]["proposals"]
-    assert proposals
-    for proposal in proposals:
-        _, answer, _ = kpreempt(*ASK, *proposal["options"], "-o", "json")
+    remedies = json.loads(stdout)["nodeReport"]["remedies"]
+    assert remedies
+    for remedy in remedies:
+        _, answer, _ = kpreempt(*ASK, *remedy["options"], "-o", "json")
         verdict = json.loads(answer)
-        assert verdict["outcome"] == proposal["outcome"]
-        assert (verdict.get("nominatedNodes") or verdict["landsOn"]) == proposal["nodes"]
+        assert verdict["outcome"] == ("Preempts" if "evicted" in remedy else "Lands")
+        assert (verdict.get("nominatedNodes") or verdict["landsOn"]) == remedy["nodes"]
 
 
 def test_a_cordoned_node_can_be_opened(names: Callable[..., str]) -> None:

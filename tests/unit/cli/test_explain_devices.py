@@ -65,10 +65,11 @@ def test_what_if_there_were_more_devices(kpreempt: Kpreempt, tmp_path: Path) -> 
     assert verdict_on(kpreempt, *ASKED, "--with", str(path))["landsOn"] == ["cpu-1"]
 
 
-def test_the_smallest_change_takes_away_as_many_pods_as_devices_are_missing(kpreempt: Kpreempt) -> None:
-    (proposal,) = verdict_on(kpreempt, *ASKED)["proposals"]
-    assert [change["subject"] for change in proposal["changes"]] == ["ml/batch-0", "ml/batch-1"]
-    assert proposal["outcome"] == "Lands"
+def test_a_new_node_brings_the_devices_that_are_missing(kpreempt: Kpreempt) -> None:
+    (remedy,) = verdict_on(kpreempt, *ASKED)["remedies"]
+    assert [(change["kind"], change["subject"]) for change in remedy["changes"]] == [("addNode", "gpu-1")]
+    after = verdict_on(kpreempt, *ASKED, *remedy["options"])
+    assert (after["outcome"], after["landsOn"]) == ("Lands", remedy["nodes"])
 
 
 def deployment(replicas: int) -> dict[str, Any]:

@@ -37,10 +37,10 @@ spec:
 def test_a_pod_lands_on_a_node_like_another_one(kpreempt: Kpreempt) -> None:
     before = json.loads(kpreempt(*DEMO, "-o", "json").stdout)
     assert before["outcome"] == "Preempts"
-    options = before["oneMoreNode"]["options"]
-    after = json.loads(kpreempt(*DEMO, *options, "-o", "json").stdout)
-    assert (after["outcome"], after["landsOn"]) == ("Lands", before["oneMoreNode"]["nodes"])
-    assert "oneMoreNode" not in after
+    (remedy,) = [each for each in before["remedies"] if each["changes"][0]["kind"] == "addNode"]
+    after = json.loads(kpreempt(*DEMO, *remedy["options"], "-o", "json").stdout)
+    assert (after["outcome"], after["landsOn"]) == ("Lands", remedy["nodes"])
+    assert "remedies" not in after
 
 
 def test_a_node_of_a_file_or_of_standard_input(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from kpreempt.verdict import (
     NodeReport,
     Outcome,
     PodSummary,
-    ProposalSearch,
     Status,
     Verdict,
 )
@@ -124,23 +123,3 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
     text = render([silent], "text", options=RenderOptions(width=100))
     assert "shop/p is unschedulable now: both nodes give no reason" in text
     assert "rejected without a reason  http://x" in text
-
-
-@pytest.mark.parametrize(
-    ("search", "reported"),
-    [
-        pytest.param(
-            ProposalSearch(["a"], 3, extender_calls=12),
-            "none found (tried single changes and pairs); extenders were called 12 more times for this",
-            id="how often extenders are called for it",
-        ),
-        pytest.param(
-            ProposalSearch(is_complete=False, failing_extender="http://x"),
-            "not searched: extender http://x fails, which no change can fix",
-            id="an extender fails",
-        ),
-    ],
-)
-def test_the_search_for_changes_tells_of_extenders(search: ProposalSearch, reported: str) -> None:
-    sought = msgspec.structs.replace(verdict(), proposal_search=search)
-    assert reported in render([sought], "text", options=RenderOptions(width=200))

@@ -1,4 +1,4 @@
-"""How often extenders are called where changes are sought: each is a real system, and each verdict asks it again."""
+"""How often the search for remedies calls extenders: each is a real system, and each verdict calls it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.extender_protocol import FilterAnswer
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.verdict import ProposalSearch, Verdict
+from kpreempt.verdict import Verdict
+from kpreempt.verdict.remedies import RemedySearch
 from tests.conformance.made_up_extenders import PREDICATES, AsObject, MadeUp
 from tests.factories import NOW, make_node, make_pod
 
@@ -33,38 +34,38 @@ class Counting(AsObject):
         return super().filter(pod, nodes)
 
 
-def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tuple[Verdict, ProposalSearch, int]:
-    """The verdict on a pod, the search for changes, and the number of extender calls for both."""
+def searched(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tuple[Verdict, RemedySearch, int]:
+    """The verdict on a pod, the search for remedies, and the number of extender calls for both."""
     scheduler = KubeScheduler(extenders=extenders)
     cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
     inputs = [ExplainInput(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), inputs, proposes=True, node_name=node)
-    search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
+    search = verdict.node_report.search if verdict.node_report else verdict.remedy_search
     assert search is not None
     return verdict, search, sum(each.count for each in extenders)
 
 
 @pytest.mark.parametrize("node", ["", "n"], ids=["anywhere", "for one node"])
-def test_calls_for_proposals_are_counted(node: str) -> None:
-    verdict, search, count = sought(Counting(REFUSES), node=node)
+def test_calls_for_remedies_are_counted(node: str) -> None:
+    verdict, search, count = searched(Counting(REFUSES), node=node)
     assert search.extender_calls == count - len(verdict.extender_calls) > 0
 
 
 def test_without_calls_nothing_is_counted() -> None:
-    _, search, _ = sought(node="n")
+    _, search, _ = searched(node="n")
     assert not search.extender_calls
 
 
 @pytest.mark.parametrize("node", ["", "n"], ids=["anywhere", "for one node"])
-def test_nothing_is_sought_where_an_extender_fails(node: str) -> None:
+def test_nothing_is_searched_if_an_extender_fails(node: str) -> None:
     extender = Counting(FAILS)
     scheduler = KubeScheduler(extenders=[extender])
     inputs = [ExplainInput(pod=make_pod("p", cpu="1"))]
     cluster = ClusterSnapshot(nodes=[make_node("n")])
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), inputs, proposes=True, node_name=node)
-    search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
+    search = verdict.node_report.search if verdict.node_report else verdict.remedy_search
     assert search is not None
-    assert (search.failing_extender, search.is_complete, search.verdicts) == ("e", False, 0)
+    assert (search.extender, search.reason, search.tried) == ("e", "extender", 0)
     assert extender.count == 1
 
 
