@@ -212,7 +212,7 @@ def checked(
         suppressions=more.pop("excuses", Suppressions(today=NOW.date())),
         **more,
     )
-    return check_rollout(check_input, decode_object, SimulationContext(scheduler, NOW, NOW, chances, paces))
+    return check_rollout(check_input, decode_object, SimulationContext(scheduler, NOW, NOW, chances, paces)).check
 
 
 def chances(seed: int) -> Choose:

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.analysis.check.report import read_former, since
 from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.cli.clusters import default_namespace, load_cluster
+from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.runner import CommandRun, write_gated
 from kpreempt.cli.workers import Spread
@@ -57,7 +57,7 @@ def check(request: CheckRequest) -> int:
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
     needed = NeededObjects(both, namespace, request.delete, pruned)
     needs = Needs(extra_fields=factory.extra_fields, keep_document=needed.is_needed, compare_kinds=needed.kinds)
-    loaded = load_cluster(run.source(live), needs)
+    loaded = run.load(live, needs)
     names = [*needed.objects, *needed.for_policies(loaded.documents)]
     loaded = with_objects(loaded, live, names, needed.api_versions)
     context = run.context(loaded, factory, now, live)

@@ -180,6 +180,7 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
         ),
     ] = []
     algorithm: Annotated[_Text, WITH_VOLCANO] = None
+    node_changes: Annotated[NodeChanges, CHANGING_NODES]
     gate: Annotated[GateFlags, _group("check")]
     compare_with: Annotated[
         _Text,

@@ -23,6 +23,8 @@ from kpreempt.gate_rules.rejections import REJECTIONS, Topic
 _LONGEST_PROMISE = 72
 # The subject of a finding that is not about a single object.
 CLUSTER = "cluster"
+# How the detail of a finding about a rollout deadlock starts.
+DEADLOCK = "rollout deadlock"
 # For findings whose detail completes the sentence.
 _IN_FULL = "{subject}{detail: }"
 # Subjects of assumptions that need an article in a sentence.
@@ -188,7 +190,14 @@ def _unknown(one: str, everything: str) -> Sentence:
     return sentence
 
 
+def _or_deadlock(sentence: str) -> Sentence:
+    """Select a template for a rollout deadlock, or ``sentence``."""
+    return lambda finding: "{subject} is in a {message}" if finding.detail.startswith(DEADLOCK) else sentence
+
+
 def _unschedulable(finding: Finding) -> str:
+    if finding.detail.startswith(DEADLOCK):
+        return "{subject} is in a {message}"
     if finding.subject.startswith("PersistentVolumeClaim "):
         return "{subject} cannot be bound{detail}"
     if not finding.pods:
@@ -299,7 +308,8 @@ class RuleId(StrEnum):
         promise="no known budget is violated",
         meaning="Evictions that violate a PodDisruptionBudget. The scheduler evicts these pods only if it finds no"
         " other victims.",
-        advice="Add capacity first, give the change a lower priority, or let the budget allow more.",
+        advice="Add capacity first, or let the change request less or have a lower priority, so that it evicts no"
+        " pods.",
         sentence="budget {name}: {amount:eviction} beyond its allowed disruptions (limit {limit}){pods}",
         option="Maximum number of evictions that may violate a PodDisruptionBudget.",
         is_everyday=True,
@@ -335,7 +345,7 @@ class RuleId(StrEnum):
         "max-victims-per-workload",
         promise="no workload loses many pods",
         meaning="Pods of one workload evicted because of the change.",
-        advice="Give the workload a budget or a higher priority, or add capacity for the change elsewhere.",
+        advice="Add capacity for the change elsewhere, or let it request less or have a lower priority.",
         sentence="{subject:a workload}: {amount:pod} evicted (limit {limit}){pods}",
         option="Maximum number of evicted pods per workload.",
         default=None,
@@ -419,7 +429,8 @@ class RuleId(StrEnum):
         meaning="Services, pods and nodes that lose something they depend on, without being evicted themselves: a"
         " Service without a ready pod, a pod without the pods that its affinity requires, a node without its"
         " DaemonSet pod.",
-        advice="Protect the missing pods with a budget or a higher priority, or run more replicas.",
+        advice="Run at least two replicas: a single one always leaves a gap when it moves. If pods are evicted, add"
+        " capacity for the change that evicts them.",
         sentence=_broken_dependency,
         option="Maximum number of Services, pods or nodes left without something they depend on.",
         is_pooled=True,
@@ -584,8 +595,9 @@ class RuleId(StrEnum):
         " during the rollout. For deleted workloads, see `max-deletions`; for workloads scaled to zero,"
         " `scaled-to-zero`."
         " DaemonSets are exempt: replacing their pods always leaves a gap.",
-        advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
-        " protect the pods with a budget or a priority.",
+        advice="If the change replaces the pods, let it keep old pods until new ones are ready (RollingUpdate, a"
+        " smaller maxUnavailable); a PodDisruptionBudget has no effect on a rollout. If other pods evict them, add"
+        " capacity for those.",
         sentence="{subject:a workload} drops to{detail: } (limit {limit}%)",
         option="Fail if a workload's ready pods drop to N percent or less.",
         concept="concepts/workloads/controllers/deployment/",
@@ -646,7 +658,8 @@ class RuleId(StrEnum):
         meaning="PodDisruptionBudgets that never allow a disruption after the change, or that share a pod with"
         " another PodDisruptionBudget, so no node with one of their pods can be drained. Covers the budgets in the"
         " change, and other budgets that did not block drains before the change.",
-        advice="Let the PDB allow one disruption (maxUnavailable: 1), run one more pod, or keep one PDB per pod.",
+        advice="Run at least two pods and let the PDB allow one disruption (maxUnavailable: 1), or keep one PDB per"
+        " pod. A PDB for a single pod blocks every drain.",
         sentence="{subject} blocks all drains{detail}",
         option="Every PDB in the change, and every PDB for a pod that the change affects, must be able to allow a"
         " disruption.",
@@ -900,7 +913,7 @@ class RuleId(StrEnum):
         " rollout, or new pods that cannot share a node with old pods.",
         advice="Set the partition to 0, delete the old pods, resume the rollout, or delete each old pod before its"
         " replacement is created (maxSurge: 0, maxUnavailable: 1).",
-        sentence="{subject} keeps old pods{detail}",
+        sentence=_or_deadlock("{subject} keeps old pods{detail}"),
         option="Rollouts of modified workloads must replace all old pods.",
         takes=OptionType.SWITCH,
         is_overridable=False,
@@ -922,7 +935,7 @@ class RuleId(StrEnum):
         " and stays attached to another node, where other pods use it.",
         advice="Delete the old pod before creating the new one (Recreate, or maxSurge: 0), use a ReadWriteMany"
         " volume, or use a StatefulSet to give each pod its own claim.",
-        sentence="{subject} has pods that never get their volume{detail}",
+        sentence=_or_deadlock("{subject} has pods that never get their volume{detail}"),
         option="No pod may wait for a volume attached to another node.",
         gitlab="major",
         concept="concepts/storage/persistent-volumes/#access-modes",
@@ -972,8 +985,7 @@ class RuleId(StrEnum):
         promise="no Node objects are created",
         meaning="Node objects that the change creates. They add no capacity: the API server taints them as not ready,"
         " and no kubelet runs for them.",
-        advice="Remove the Node: a node registers itself. To simulate new nodes, use --add-node with kpreempt drain"
-        " or kpreempt explain.",
+        advice="Remove the Node: a node registers itself. To simulate new nodes, use --add-node.",
         sentence="{subject} adds no capacity{detail}",
         option="The change must not create Node objects.",
         gitlab="major",

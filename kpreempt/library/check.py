@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kpreempt.analysis.algorithms import one_by_one
-from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
-from kpreempt.analysis.check.report import CheckInput, check_rollout
+from kpreempt.analysis.check.gate import Suppressions, Waiver, waivers_of_object, with_custom_rules
+from kpreempt.analysis.check.remedies import ADD_NODE, RemedyInput, Rerun, with_remedies
+from kpreempt.analysis.check.report import CheckedRollout, CheckInput, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.kinds import Deletion, only_in, parse_deletion
 from kpreempt.analysis.check.rollout.plan import plan_change
-from kpreempt.analysis.check.rollout.records import ApplyOptions, ManifestDocument, Plan, Prepared, ServerDecisions
+from kpreempt.analysis.check.rollout.records import (
+    ApplyOptions,
+    ManifestDocument,
+    Plan,
+    Prepared,
+    ServerDecisions,
+    name_of,
+)
 from kpreempt.analysis.check.simulations import SimulationContext
-from kpreempt.analysis.document_reader import describe
+from kpreempt.analysis.document_reader import Document, describe
+from kpreempt.analysis.nodes.changes import with_changed_nodes
+from kpreempt.analysis.remedies.edits import edited, edited_documents, merge_patched
+from kpreempt.analysis.remedies.search import Candidate
 from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
-from kpreempt.library.reading import assuming_none
+from kpreempt.library.reading import LoadedCluster, assuming_none
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import mapping_in
 from kpreempt.report.check.summary import summary
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
@@ -37,95 +50,172 @@ from kpreempt.verdict.unread import require
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
 
+_SECONDS_OF_SEARCH = 5.0
+
 
 def check(context: Context, request: Check) -> Answered:
-    """Simulate what a change does to the cluster, and check the rules.
+    """Simulate what a change does to the cluster, check the rules, and find remedies for the findings.
 
     Raises ``InputError`` and ``NotFoundError`` for anything that the API server would reject.
     """
     gate = request.rules
     assert gate is not None
-    namespace = request.namespace or context.namespace
-    loaded = assuming_none(context.loaded, gate.assume_none)
-    context = context._replace(loaded=loaded)
-    cluster = loaded.cluster
-    require(cluster, "Node")
-    decode = object_decoder(context.configured.scheduler.extra_fields)
-    options = ApplyOptions(
-        namespace=namespace,
-        prunes=request.prune,
-        max_autoscaled=request.autoscaled == "max",
-        job_seconds=gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration),
-        creates_namespaces=request.create_namespace,
-        applied_by=applier_for(request, gate),
-        minor=minor_of_server(cluster.version),
-        assumed_minor=minor_version_of(context.configured.scheduler.algorithm),
-        line_of=line_of_field,
-        decisions=request.decisions or ServerDecisions(),
-    )
     if request.server_dry_run and request.decisions is None:
         raise UsageError("--server-dry-run needs a live cluster, not a snapshot")
-    with context.phases.phase("admission"):
-        live_documents = LiveDocuments(loaded.documents)
-        manifests, base = options.prepared(request.change), options.prepared(request.before)
-        lost = _only_in(base, manifests)
-
-        def planned(manifests: Prepared, options: ApplyOptions) -> Plan:
-            return plan_change(
-                cluster,
-                manifests,
-                live_documents,
-                decode,
-                options,
-                deleted=request.delete if manifests is not base else (),
-                only_in_base=lost if manifests is not base else (),
-            )
-
-        plan = planned(manifests, options)
-        undecided = msgspec.structs.replace(options, decisions=ServerDecisions())
-        base_plan = planned(base, undecided) if request.before else None
-        most_plan = None
-        try:
-            most_plan = (
-                planned(manifests, msgspec.structs.replace(options, max_autoscaled=True)) if plan.autoscalers else None
-            )
-        except InputError as error:
-            # More pods than can be simulated.
-            message = f"its maximum number of replicas is not simulated: {error.problem}"
-            unknown = [Assumption(name, "spec.maxReplicas", message) for name, _ in plan.autoscalers]
-            plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
-    for note in plan.notes:
+    context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
+    cluster = context.loaded.cluster
+    require(cluster, "Node")
+    start = time.monotonic()
+    runner = _CheckRunner(context, request)
+    found = runner.run()
+    for note in found.plan.notes:
         context.warn(note)
-    waivers = _waivers_of(plan, manifests.documents, ignores_waivers=gate.ignores_annotations)
-    # Objects deleted by ``--delete`` are waived: they were named on purpose.
-    meant = [
-        Waiver(rule=rule, subject=each.described, by="--delete")
-        for each in (parse_deletion(text, namespace) for text in request.delete)
-        for rule in RuleId
-        if each.kind in rule.row.waived_by_delete
-    ]
-    suppressions = gate.suppressions([*waivers, *meant])
-    answer = check_rollout(
-        CheckInput(
+    # The search takes at most as long as the check, and a few seconds.
+    end = 2 * time.monotonic() - start + _SECONDS_OF_SEARCH
+    answer = with_remedies(
+        found,
+        RemedyInput(
             cluster=cluster,
-            plan=plan,
-            base=base_plan,
-            largest_plan=most_plan,
-            rules=gate.rules,
-            suppressions=suppressions,
-            seed=request.seed,
-            runs=request.runs,
-            worst_of=request.worst_of,
-            assumptions=context.assumptions,
-            is_live=context.is_live,
-            apis={describe(each.document): str(each.document["apiVersion"]) for each in manifests.documents},
+            documents=context.loaded.documents,
+            change=runner.manifests(),
+            simulation=simulation_context(context),
         ),
-        decode,
-        simulation_context(context),
+        runner.rerun(found.suppressions),
+        has_time=lambda: time.monotonic() < end,
     )
-    answer = with_custom_rules(answer, gate.custom, gate.rules, suppressions)
-    answer = msgspec.structs.replace(answer, gate=gate.to_source(suppressions), summary=summary(answer))
+    answer = msgspec.structs.replace(answer, gate=gate.to_source(found.suppressions), summary=summary(answer))
     return Answered(answer, cluster)
+
+
+class _CheckRunner:
+    """Runs a check, and runs it again with edits to the cluster and to the manifests."""
+
+    def __init__(self, context: Context, request: Check) -> None:
+        gate = request.rules
+        assert gate is not None
+        self._context, self._request, self._gate = context, request, gate
+        self._decode = object_decoder(context.configured.scheduler.extra_fields)
+        self.options = ApplyOptions(
+            namespace=request.namespace or context.namespace,
+            prunes=request.prune,
+            max_autoscaled=request.autoscaled == "max",
+            job_seconds=gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration),
+            creates_namespaces=request.create_namespace,
+            applied_by=applier_for(request, gate),
+            minor=minor_of_server(context.loaded.cluster.version),
+            assumed_minor=minor_version_of(context.configured.scheduler.algorithm),
+            line_of=line_of_field,
+            decisions=request.decisions or ServerDecisions(),
+        )
+
+    def manifests(self) -> list[Document]:
+        """The plain objects of the change, with namespaces."""
+        return [each.document for each in self.options.prepared(self._request.change).documents]
+
+    def rerun(self, suppressions: Suppressions) -> Rerun:
+        """Return a function that runs the check again with edits; findings of the base are known."""
+
+        def run(candidate: Candidate, *, once: bool) -> CheckedRollout:
+            loaded, change = self._edited(candidate)
+            return self.run(loaded, change, suppressions=suppressions, once=once)
+
+        return run
+
+    def _edited(self, candidate: Candidate) -> tuple[LoadedCluster, list[ManifestDocument]]:
+        """The cluster and the change after a candidate."""
+        loaded, namespace = self._context.loaded, self.options.namespace
+        names = [name_of(each.document, namespace) for each in self._request.change]
+        edits = {each.object: each for each in candidate.edits if not each.in_cluster}
+        change = []
+        for given, name in zip(self._request.change, names, strict=True):
+            edit = edits.get(name)
+            if edit is None or not edit.deletes:
+                document = given.document if edit is None else merge_patched(given.document, edit.patch)
+                change.append(msgspec.structs.replace(given, document=document))
+        others = [each for each in candidate.edits if each.in_cluster]
+        cluster, documents = edited(loaded.cluster, others), edited_documents(loaded.documents, others)
+        added = [each.removeprefix(ADD_NODE) for each in candidate.options if each.startswith(ADD_NODE)]
+        if added:
+            cluster, _ = with_changed_nodes(cluster, added=added, read_file=_no_file, now=self._context.at)
+        return msgspec.structs.replace(loaded, cluster=cluster, documents=documents), change
+
+    def run(
+        self,
+        loaded: LoadedCluster | None = None,
+        change: Sequence[ManifestDocument] | None = None,
+        *,
+        suppressions: Suppressions | None = None,
+        once: bool = False,
+    ) -> CheckedRollout:
+        """Run the check; with known ``suppressions``, the base is not simulated, and ``once`` means a single run."""
+        context, request, gate, options = self._context, self._request, self._gate, self.options
+        loaded = loaded or context.loaded
+        cluster = loaded.cluster
+        with context.phases.phase("admission"):
+            live_documents = LiveDocuments(loaded.documents)
+            manifests = options.prepared(request.change if change is None else change)
+            base = options.prepared(request.before)
+            lost = _only_in(base, manifests)
+
+            def planned(manifests: Prepared, options: ApplyOptions) -> Plan:
+                return plan_change(
+                    cluster,
+                    manifests,
+                    live_documents,
+                    self._decode,
+                    options,
+                    deleted=request.delete if manifests is not base else (),
+                    only_in_base=lost if manifests is not base else (),
+                )
+
+            plan = planned(manifests, options)
+            undecided = msgspec.structs.replace(options, decisions=ServerDecisions())
+            base_plan = planned(base, undecided) if request.before and suppressions is None else None
+            most_plan = None
+            try:
+                most_plan = (
+                    planned(manifests, msgspec.structs.replace(options, max_autoscaled=True))
+                    if plan.autoscalers
+                    else None
+                )
+            except InputError as error:
+                # More pods than can be simulated.
+                message = f"its maximum number of replicas is not simulated: {error.problem}"
+                unknown = [Assumption(name, "spec.maxReplicas", message) for name, _ in plan.autoscalers]
+                plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
+        if suppressions is None:
+            waivers = _waivers_of(plan, manifests.documents, ignores_waivers=gate.ignores_annotations)
+            # Objects deleted by ``--delete`` are waived: they were named on purpose.
+            meant = [
+                Waiver(rule=rule, subject=each.described, by="--delete")
+                for each in (parse_deletion(text, options.namespace) for text in request.delete)
+                for rule in RuleId
+                if each.kind in rule.row.waived_by_delete
+            ]
+            suppressions = gate.suppressions([*waivers, *meant])
+        found = check_rollout(
+            CheckInput(
+                cluster=cluster,
+                plan=plan,
+                base=base_plan,
+                largest_plan=most_plan,
+                rules=gate.rules,
+                suppressions=suppressions,
+                seed=request.seed,
+                runs=1 if once else request.runs,
+                worst_of=0 if once else request.worst_of,
+                assumptions=context.assumptions,
+                is_live=context.is_live,
+                apis={describe(each.document): str(each.document["apiVersion"]) for each in manifests.documents},
+            ),
+            self._decode,
+            simulation_context(context),
+        )
+        return found._replace(check=with_custom_rules(found.check, gate.custom, gate.rules, suppressions))
+
+
+def _no_file(path: str) -> ClusterSnapshot:
+    raise AssertionError(f"a remedy never reads {path}")
 
 
 def check_options(request: Check) -> None:

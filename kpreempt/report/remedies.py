@@ -116,7 +116,7 @@ def change_in_words(change: Change, own: str = "") -> str:
         return f"repair {subject}"
     if change.kind is ChangeKind.ADD_NODE:
         amounts = f" ({amounts_in_words(change.value)})" if change.value else ""
-        return f"add 1 node like {subject}{amounts}"
+        return f"add {count(after or 1, 'node')} like {subject}{amounts}"
     if change.kind is ChangeKind.SCALE:
         return f"scale {subject} to {count(after, 'replica')}"
     if _removes(change):
@@ -357,7 +357,7 @@ def amounts_in_words(allocatable: Mapping[str, int]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value in the flow style of YAML."""
-    if isinstance(value, dict):
+    """The value as YAML on one line, as far as its names are plain."""
+    if isinstance(value, dict) and all(map(str.isidentifier, value)):
         return f"{{{', '.join(f'{key}: {_value(each)}' for key, each in value.items())}}}"
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) and value else json.dumps(value)

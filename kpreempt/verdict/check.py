@@ -8,6 +8,7 @@ from enum import StrEnum
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
+from kpreempt.verdict.remedies import Remedy, RemedySearch
 from kpreempt.verdict.simulation import Simulation
 
 # The reason why an object that only exists in the base is deleted.
@@ -90,8 +91,10 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
     of their eviction. ``chain`` is one cascade of evictions, from the pod in the change to the last victim. ``change``
     is the object that causes the finding, and ``source``, ``line`` and ``origin`` locate its manifest; all are empty if
     nothing in the change causes it. ``since`` is the second of the simulation at which it starts. ``detail`` is the
-    scheduler's message, or what is unknown and why; ``fix`` is the fix for this object, if known. ``fingerprint`` is
-    the same in all runs with the same rule, subject and change.
+    scheduler's message, or what is unknown and why; ``fix`` is advice about this object that is not tested.
+    ``remedies`` are tested: with each of them, the finding is gone and nothing else is worse. ``search`` says how
+    thorough the search for them was; it is empty if nothing was tried. ``fingerprint`` is the same in all runs with the
+    same rule, subject and change.
 
     ``reason`` and ``by`` say why the finding is waived or accepted, and where that is stated; ``expires`` says until
     when.
@@ -114,6 +117,8 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
     since: float = 0.0
     detail: str = ""
     fix: str = ""
+    remedies: list[Remedy] = []
+    search: RemedySearch = RemedySearch()
     fingerprint: str = ""
     reason: str = ""
     by: str = ""

@@ -98,13 +98,14 @@ class ObjectEdit(Record, frozen=True, omit_defaults=True):
     """A change to an object (``Deployment shop/api``): a JSON merge patch, its creation, or its deletion.
 
     In a merge patch (RFC 7386), ``null`` removes a field, and a list replaces a list. If the edit ``creates`` the
-    object, the patch is all of it.
+    object, the patch is all of it. ``in_cluster`` means that the object in the cluster is edited, not its manifest.
     """
 
     object: str
     patch: dict[str, Any] = {}
     creates: bool = False
     deletes: bool = False
+    in_cluster: bool = False
 
 
 class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -117,7 +118,8 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     then runs (several if the choice is random). ``evicted`` pods are evicted for it, or ``evictions`` of them if it is
     unknown which; all of them run again, or are replaced. ``stops`` are old pods of the same workload that are stopped
     first. Of the ``pods`` that wait for the same reason, ``scheduled`` then run. ``pending`` counts the pods that ran
-    before and have no node at the end. ``assumed`` lists assumptions of the simulation. ``clears_after`` is set if
+    before and have no node at the end. ``least_ready`` has the number of ready pods at the worst moment for workloads
+    that have fewer than without the remedy. ``assumed`` lists assumptions of the simulation. ``clears_after`` is set if
     nothing needs to be done: the problem is over after this many seconds. ``manager`` is the custom resource (``Cluster
     db/pg``) whose operator may revert the changes.
     """
@@ -135,6 +137,7 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     pods: int = 0
     pending: int = 0
     assumed: list[str] = []
+    least_ready: dict[str, int] = {}
     clears_after: int | None = None
     manager: str = ""
 

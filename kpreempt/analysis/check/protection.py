@@ -141,9 +141,7 @@ class ProtectionRules:
                     namespace = key.partition("/")[0]
                     owners = (each.workload.replace(" ", f" {namespace}/", 1) for each in item.workloads)
                     cause = next((each for each in (f"{_PDB} {key}", *owners) if each in self._changes), "")
-                    solved = remedies.with_remedies(finding, item)
-                    fix = f"Set {amount}." if (amount := _amount_in(solved)) else ""
-                    yield StaticFinding(rule, f"{_PDB} {key}", _DETAILS[rule](solved, item), fix, cause)
+                    yield StaticFinding(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), change=cause)
 
     def _counts(self, rule: RuleId, finding: Finding, key: str, known: set[str]) -> bool:
         """Whether the change causes a finding about a PDB that had the findings ``known`` before."""
@@ -495,7 +493,6 @@ def _amount_in(finding: Finding) -> str:
 
 
 def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
-    would = f"; {amount} would allow one" if (amount := _amount_in(finding)) else ""
     if finding.id is FindingId.OVERLAP:
         others = some_of([each.partition(" ")[2] for each in finding.objects])
         return (
@@ -511,10 +508,10 @@ def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
     if finding.id is FindingId.INVALID_AMOUNT:
         return "its value is neither an integer nor a percentage, so it allows no disruptions"
     if finding.id is FindingId.UNMANAGED_PODS:
-        return f"its value requires a controller, but its pods have none, so it allows no disruptions{would}"
+        return "its value requires a controller, but its pods have none, so it allows no disruptions"
     number = finding.number or item.pods
     pods = "its only pod is" if number == 1 else f"all {number:,} of its pods are"
-    return f"it allows no disruptions even if {pods} healthy{would}"
+    return f"it allows no disruptions even if {pods} healthy"
 
 
 def _why_wrong(finding: Finding, item: AuditedBudget) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, has_queue
+from kpreempt.analysis.check.deadlocks import budgets_of, deadlocks_in, pods_on_broken_nodes, stalled_sets
 from kpreempt.analysis.check.gate import (
     EvaluatedRun,
     Facts,
@@ -96,7 +97,16 @@ class CheckInput(msgspec.Struct, frozen=True, kw_only=True):
     largest_plan: Plan | None = None
 
 
-def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationContext) -> Check:
+class CheckedRollout(NamedTuple):
+    """A check with its simulations, and what suppresses findings, including those of the base."""
+
+    check: Check
+    plan: Plan
+    simulated: Sequence[Simulated]
+    suppressions: Suppressions
+
+
+def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationContext) -> CheckedRollout:
     """Simulate the change and evaluate the rules.
 
     Raises ``InputError`` and ``NotFoundError`` for objects that the API server would reject.
@@ -117,12 +127,19 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         *_method_assumptions(check_input, scheduler.algorithm),
     ]
 
+    budgets = dict(budgets_of(check_input.plan))
+
     def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, extra: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *extra]
         found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=check_input.is_live)
         versions = (summary.version, scheduler.algorithm)
+        broken = dict(pods_on_broken_nodes(simulated))
+        deadlocks = {
+            name: msgspec.structs.replace(each, sentence=_sentences(each.sentence, broken.get(name)))
+            for name, each in deadlocks_in(plan, simulated, scheduler, context.at)
+        }
         violations = check_manifests(
-            plan, check_input.apis, versions, simulated.after, simulated.simulation, protection
+            plan, check_input.apis, versions, simulated.after, simulated.simulation, protection, deadlocks
         )
         refused = (of_rejected_pods(*each) for each in simulated.rejected.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
@@ -134,7 +151,17 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         violations += [*refused, *full, *unbound, *removed]
         if most is not None:
             violations += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
-        return msgspec.structs.replace(found, static_findings=violations, unbound=waiting)
+        return msgspec.structs.replace(
+            found,
+            static_findings=violations,
+            unbound=waiting,
+            deadlocks={
+                **broken,
+                **{name: each.sentence for name, each in deadlocks.items()},
+                **dict(stalled_sets(plan, simulated)),
+            },
+            budgets=budgets,
+        )
 
     most = (
         simulations(check_input.largest_plan).by_chance(check_input.seed)
@@ -165,7 +192,7 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         suppressions,
     )
     assumed = (assumption for each in (judgment.shown, *simulated) for assumption in each.assumptions)
-    return Check(
+    check = Check(
         algorithm=scheduler.algorithm,
         cluster=summary,
         at=context.at,
@@ -174,6 +201,11 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         assumptions=list(dict.fromkeys([*general, *check_input.plan.assumptions, *assumed, *extra])),
         **judgment.fields,
     )
+    return CheckedRollout(check, check_input.plan, [judgment.shown, *simulated], suppressions)
+
+
+def _sentences(*parts: str | None) -> str:
+    return "; ".join(filter(None, parts))
 
 
 class AggregatedRuns(NamedTuple, Generic[SomeSimulated]):

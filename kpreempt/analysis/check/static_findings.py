@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import starmap
-from shlex import quote
 from typing import Any
 
+from kpreempt.analysis.check.deadlocks import Deadlock
 from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.controller_inputs import number
@@ -27,7 +27,7 @@ from kpreempt.analysis.naming import counted, some_of
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.simulation.kubelet import is_not_ready
 from kpreempt.controllers.actions import is_ready
-from kpreempt.gate_rules import RuleId
+from kpreempt.gate_rules import DEADLOCK, RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import mapping_in, mappings_in
 from kpreempt.model.labels import LabelIndex, LabelSelector
@@ -37,7 +37,6 @@ from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import ATTACHED_ELSEWHERE, NOT_ADMITTED, Simulation, SimulationStep, StepKind
 
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
-_HOST = "kubernetes.io/hostname"
 # What helps if a word is in the API server's reason; the first that matches.
 _FIXES_OF_REJECTIONS = {
     "unknown ": "Correct or remove each unknown field; kubectl apply fails because of them.",
@@ -46,18 +45,12 @@ _FIXES_OF_REJECTIONS = {
     "": "Correct each field in the message; kubectl apply fails because of them.",
 }
 _CREATE = "Create the namespace before the objects in it (--create-namespace)."
+_WITHOUT_POLICIES = (
+    "Remove it: no API replaces PodSecurityPolicies. Label the namespaces for Pod Security Admission instead."
+)
 _NO_CLASS = "no PriorityClass with name"
 _FIX_OF_PODS = "Correct what the message names in the pod template, or allow such pods in the namespace."
-# How a rollout can delete an old pod before it creates a new one.
-_EVICTING_POLICIES = {
-    kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod is deleted first."
-    for kind, field in (("Deployment", "strategy"), ("DaemonSet", "updateStrategy"))
-}
-# Words in the scheduler's message if pods on a node keep a new one out.
-_APART = ("free ports", "anti-affinity")
 _NODE = "Node "
-_ONE_AT_A_TIME = "Set spec.strategy.type to Recreate, so that the old pod is deleted before the new one is created."
-_OWN_VOLUMES = "Run one pod, use a ReadWriteMany volume, or use a StatefulSet, which gives each pod its own claim."
 _NAMESPACE = "Namespace "
 _CLAIM = "PersistentVolumeClaim"
 _VOLUME = "PersistentVolume"
@@ -71,11 +64,13 @@ def check_manifests(
     after: ClusterSnapshot,
     simulation: Simulation,
     protection: ProtectionRules,
+    deadlocks: Mapping[str, Deadlock],
 ) -> list[StaticFinding]:
     """All violations by the objects of a plan.
 
-    ``apis`` are the API versions of the change's objects; ``protection`` is for the same plan. The cluster's version is
-    the first of ``versions`` that has a minor version (``v1.36.2`` or ``kube-1.36``).
+    ``deadlocks`` has the workloads in a rollout deadlock. ``apis`` are the API versions of the change's objects;
+    ``protection`` is for the same plan. The cluster's version is the first of ``versions`` that has a minor version
+    (``v1.36.2`` or ``kube-1.36``).
     """
     minor = next((int(found[1]) for text in versions if (found := _MINOR.match(text))), None)
     missing = plan.missing_namespaces
@@ -96,7 +91,7 @@ def check_manifests(
         *protection.static_findings(after),
         *(StaticFinding(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
-        *_of_rollouts(plan.workloads, simulation),
+        *_of_rollouts(plan.workloads, simulation, deadlocks),
         *_of_placement(plan, after, simulation),
     ]
 
@@ -118,7 +113,9 @@ def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Sta
     for subject, version in apis.items():
         removed = removed_in(version, subject.partition(" ")[0])
         if removed is not None and minor is not None and removed <= minor + 1:
-            yield StaticFinding(RuleId.REMOVED_API, subject, f"{version} is not served as of Kubernetes 1.{removed}")
+            detail = f"{version} is not served as of Kubernetes 1.{removed}"
+            fix = _WITHOUT_POLICIES if subject.startswith("PodSecurityPolicy ") else ""
+            yield StaticFinding(RuleId.REMOVED_API, subject, detail, fix)
 
 
 def _of_reset(reset: Reset) -> StaticFinding:
@@ -155,57 +152,39 @@ def of_autoscalers(
             yield StaticFinding(RuleId.AUTOSCALED_MAXIMUM, workload, detail, change=name)
 
 
-def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[StaticFinding]:
-    stuck = {each.workload for each in simulation.workloads if each.is_changed and not each.is_done}
+def _of_rollouts(
+    workloads: Sequence[PlannedWorkload], simulation: Simulation, deadlocks: Mapping[str, Deadlock]
+) -> Iterator[StaticFinding]:
     for each in workloads:
         if each.before is None or each.after is None or each.is_same_template:
             continue
         name = each.change.object
-        detail, fix = _retained_by(each, mapping_in(each.after, "spec"))
+        detail, deadlock = _retained_by(each, mapping_in(each.after, "spec")), deadlocks.get(name)
         if detail:
-            yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail, fix)
-        elif name in stuck and _keeps_apart(each.after):
+            yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail)
+        elif deadlock is not None and deadlock.keeps_apart:
             own = (waiting for waiting in simulation.pending if waiting.workload == name)
             messages = [waiting.message for waiting in own if waiting.message]
-            if not messages or any(words in messages[0] for words in _APART):
-                detail = "its new pods cannot share a node with old pods, and fit on no other node"
-                detail = "; ".join([detail, *messages[:1]])
-                yield StaticFinding(
-                    RuleId.ROLLOUT_STUCK, name, detail, _EVICTING_POLICIES.get(each.kind, ""), is_critical=True
-                )
+            detail = "; ".join([deadlock.sentence, *messages[:1]])
+            yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail, is_critical=True)
 
 
-def _retained_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
-    """What keeps pods of the old template running, and the fix; empty strings if nothing does."""
+def _retained_by(workload: PlannedWorkload, spec: Document) -> str:
+    """What keeps pods of the old template running; an empty string if nothing does."""
     update = mapping_in(spec, "updateStrategy")
     if update.get("type") == "OnDelete":
-        fix = "Set spec.updateStrategy.type to RollingUpdate, or delete the old pods one by one."
-        return "with OnDelete, its pods keep the old template until they are deleted", fix
+        return "with OnDelete, its pods keep the old template until they are deleted"
     if workload.kind == "Deployment" and spec.get("paused"):
-        command = f"kubectl rollout resume {quote(f'deployment/{workload.name}')} -n {quote(workload.namespace)}"
-        return "it is paused", f"Remove spec.paused, and run: {command}"
+        return "it is paused"
     partition: Any = mapping_in(update, "rollingUpdate").get("partition")
     if workload.kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
         # Counted from the first ordinal, which ``spec.ordinals.start`` can raise.
         kept = "the first pod" if partition == 1 else f"the first {partition:,} pods"
         replicas: Any = spec.get("replicas", 1)
-        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0"
         if isinstance(replicas, int) and partition >= replicas:
-            return f"partition {partition} keeps all pods on the old template", f"{fix}."
-        return f"partition {partition} keeps {kept} on the old template", f"{fix} once the updated pods are healthy."
-    return "", ""
-
-
-def _keeps_apart(workload: Document) -> bool:
-    """Whether two of its pods can never share a node."""
-    template = mapping_in(workload, "spec", "template")
-    labels, spec = mapping_in(template, "metadata", "labels"), mapping_in(template, "spec")
-    rules = mapping_in(spec, "affinity", "podAntiAffinity")
-    for term in mappings_in(rules, "requiredDuringSchedulingIgnoredDuringExecution"):
-        required = mapping_in(term, "labelSelector", "matchLabels")
-        if term.get("topologyKey") == _HOST and required and required.items() <= labels.items():
-            return True
-    return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))
+            return f"partition {partition} keeps all pods on the old template"
+        return f"partition {partition} keeps {kept} on the old template"
+    return ""
 
 
 def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[StaticFinding]:
@@ -219,7 +198,7 @@ def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) ->
             step = steps.get(pod.key)
             if step is not None and pod.is_active and not is_ready(pod):
                 blocked.setdefault(step.reason, {}).setdefault(names.of(pod), []).append(step)
-    yield from _of_volumes(plan.workloads, blocked.get(ATTACHED_ELSEWHERE, {}))
+    yield from _of_volumes(plan.workloads, blocked.get(ATTACHED_ELSEWHERE, {}), after, simulation)
     yield from _of_node_names(plan, after, blocked.get(NOT_ADMITTED, {}), simulation)
     for adoption in plan.adoptions:
         yield _of_adoption(adoption, simulation)
@@ -230,17 +209,23 @@ def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) ->
 
 
 def _of_volumes(
-    workloads: Sequence[PlannedWorkload], blocked: dict[str, list[SimulationStep]]
+    workloads: Sequence[PlannedWorkload],
+    blocked: dict[str, list[SimulationStep]],
+    after: ClusterSnapshot,
+    simulation: Simulation,
 ) -> Iterator[StaticFinding]:
-    by_name = {each.change.object: each for each in workloads}
+    updated = {each.change.object for each in workloads if each.before is not None and not each.is_same_template}
+    created = {step.pod for step in simulation.steps if step.kind is StepKind.CREATED}
     for name, steps in blocked.items():
-        workload = by_name.get(name)
-        spec = mapping_in(workload.after, "spec") if workload is not None and workload.after is not None else {}
-        is_single = workload is not None and workload.kind == "Deployment" and spec.get("replicas", 1) == 1
-        fix = _ONE_AT_A_TIME if is_single else _OWN_VOLUMES
         pods = [step.pod for step in steps]
         detail = f"{some_of(pods)} on {steps[0].node}: {steps[0].message}"
-        yield StaticFinding(RuleId.VOLUME_ATTACHED_ELSEWHERE, name, detail, fix, pods=pods)
+        old = [each.key for each in after.pods if each.key not in created and steps[0].message.endswith(f" {each.key}")]
+        if name in updated and old:
+            detail = (
+                f"{DEADLOCK}: the new pod waits for a volume that the old pod {old[0]} holds until the new pod is"
+                f" ready; {detail}"
+            )
+        yield StaticFinding(RuleId.VOLUME_ATTACHED_ELSEWHERE, name, detail, pods=pods)
 
 
 def _of_node_names(

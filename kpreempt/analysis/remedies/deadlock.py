@@ -110,7 +110,7 @@ def strategies(deadlock: Deadlock) -> Iterator[Candidate]:
 
 def _with_strategy(deadlock: Deadlock, strategy: dict[str, object], field: str, value: object) -> Candidate:
     return Candidate(
-        stage=RemedyStage.REQUESTER,
+        stage=RemedyStage.REPAIR,
         changes=[Change(ChangeKind.SET, subject=deadlock.workload, field=field, value=value)],
         edits=[ObjectEdit(deadlock.workload, {"spec": {"strategy": strategy}})],
         is_alone=True,

@@ -31,6 +31,19 @@ def merge_patched(document: Any, patch: Any) -> Any:
     return merged
 
 
+def merge_patch(before: Any, after: Any) -> Any:
+    """The smallest JSON merge patch from one mapping to another; it is empty if they are equal."""
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        known = before.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            if inner := merge_patch(known, value):
+                patch[key] = inner
+        elif key not in before or known != value:
+            patch[key] = value
+    return patch
+
+
 def edited_documents(documents: Iterable[Document], edits: Sequence[ObjectEdit]) -> list[Document]:
     """The plain objects after the edits; objects that none of them names stay as they are."""
     by_object = {each.object: each for each in edits}

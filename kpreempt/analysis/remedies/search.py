@@ -57,10 +57,12 @@ def search(
     has_time: Callable[[], bool],
     most_tried: int,
     most_shown: int = MOST_SHOWN,
+    is_enough: Callable[[Remedy], bool] = lambda remedy: remedy.solves,
 ) -> tuple[list[Remedy], RemedySearch]:
     """Prove the candidates, and pairs of them if none helps alone; also returns how thorough the search was.
 
-    At most ``most_tried`` combinations are tried, and none once ``has_time`` is false.
+    At most ``most_tried`` combinations are tried, and none once ``has_time`` is false. Pairs are not tried if one of
+    the remedies ``is_enough``.
     """
     unique = {_key(each): each for each in reversed([*candidates])}
     singles = list(reversed(unique.values()))
@@ -80,7 +82,7 @@ def search(
         return 0
 
     untried = try_all(singles)
-    if not any(each.solves for each in found) and not untried:
+    if not any(map(is_enough, found)) and not untried:
         combined = [each for each in singles if not each.is_alone][:_MOST_COMBINED]
         pairs = [first + second for first, second in combinations(combined, 2) if not _overlap(first, second)]
         untried = try_all(pairs)

@@ -18,8 +18,9 @@ def selected(found: Iterable[Remedy], most: int) -> list[Remedy]:
     ordered = sorted(found, key=_order)
     minimal: list[Remedy] = []
     for index, each in enumerate(ordered):
-        others = (*minimal, *ordered[index + 1 :])
-        if not any(_makes_redundant(other, each) for other in others):
+        # Of remedies that make each other redundant, the first is shown.
+        later = (other for other in ordered[index + 1 :] if not _makes_redundant(each, other))
+        if not any(_makes_redundant(other, each) for other in (*minimal, *later)):
             minimal.append(each)
     return minimal[:most]
 

@@ -30,7 +30,7 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes, waive_tables
+from kpreempt.report.check.causes import Cause, advice, advice_of, cause_phrase, causes, waive_tables
 from kpreempt.report.check.facts import (
     change_phrase,
     failing,
@@ -248,7 +248,7 @@ def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], optio
     sentence = cause_phrase(cause, limit=None) if options.verbose else cause_phrase(cause)
     rows: list[tuple[str, Words]] = []
     if finding.status.counts and id(cause) in fixed:
-        rows.append(("fix", advice_of(finding)))
+        rows += advice(finding)
     place = Span(full_location(finding) if options.is_full else location_of(finding).text, "code")
     by = name(finding.change) if finding.change and finding.change != finding.subject else ""
     rows += [("object", joined([by, place] if place.text else [by]))] if by else [("file", place)] if place.text else []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kpreempt.gate_rules import OptionType, RuleId
+from kpreempt.gate_rules import DEADLOCK, OptionType, RuleId
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.drains import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
-from kpreempt.report.quoting import name, names, plain
+from kpreempt.report.quoting import message, name, names, plain
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind, Check, GateFinding
@@ -123,14 +123,19 @@ def _harm(check: Check) -> Iterator[Phrase]:
         yield (nouns, *names(broken, limit=2), f" {agree(len(broken), 'is')} violated")
     ran = sum(each.was_running for each in simulation.pending)
     new = sum(not each.was_running and not each.pending_before for each in simulation.pending)
-    if new:
+    # Volumes have their own clause.
+    deadlocks = [each for each in check.findings if each.detail.startswith(DEADLOCK) and not each.rule.row.is_damage]
+    for each in deadlocks[:1]:
+        more = f", and {count(len(deadlocks) - 1, 'more rollout')} as well" if deadlocks[1:] else ""
+        yield (name(_short(each.subject)), " is in a ", message(each.detail.partition("; ")[0]), more)
+    if new and not deadlocks:
         yield (f"{count(new, 'new pod')} {agree(new, 'stays')} pending",)
     if ran:
         yield (f"{count(ran, 'previously running pod')} {agree(ran, 'stays')} pending",)
     if left := sum(each.rejected_after for each in simulation.rejected):
         yield (f"{count(left, 'pod')} {agree(left, 'is')} rejected by quota",)
     stuck = [each.workload for each in simulation.workloads if each.is_changed and not each.is_done]
-    if stuck and not new and not left:
+    if stuck and not new and not left and not any(each.detail.startswith(DEADLOCK) for each in check.findings):
         yield ("the rollout of ", *names([_short(each) for each in stuck], limit=2), " does not complete")
 
 

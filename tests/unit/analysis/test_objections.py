@@ -34,7 +34,7 @@ def plan_of(*workloads: PlannedWorkload) -> Plan:
 
 def objections_of(plan: Plan, apis: dict[str, str], versions: list[str], simulated: Simulation) -> list[StaticFinding]:
     cluster = ClusterSnapshot()
-    return check_manifests(plan, apis, versions, cluster, simulated, ProtectionRules(cluster, plan))
+    return check_manifests(plan, apis, versions, cluster, simulated, ProtectionRules(cluster, plan), {})
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,8 @@ def rolled(kind: str, *, spec: dict[str, Any], pod: dict[str, Any], is_same: boo
             "",
             id="the template stays",
         ),
-        pytest.param(
-            rolled("Deployment", spec={}, pod=APART), False, "cannot share a node with old pods", id="apart, and stuck"
-        ),
         pytest.param(rolled("Deployment", spec={}, pod=APART), True, "", id="apart, and through"),
         pytest.param(rolled("Deployment", spec={}, pod={}), False, "", id="stuck for another reason"),
-        pytest.param(
-            rolled("Deployment", spec={}, pod={"containers": [{"ports": [{"hostPort": 80}]}]}),
-            False,
-            "cannot share a node with old pods",
-            id="a host port",
-        ),
     ],
 )
 def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: str) -> None:
@@ -150,41 +141,3 @@ def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str
     (found,) = objections_of(plan, {}, [], simulation())
     assert (found.rule.value, found.subject) == ("autoscaled-replicas", "Deployment shop/web")
     assert found.detail == f"HorizontalPodAutoscaler shop/h {words}"
-
-
-@pytest.mark.parametrize(
-    ("workload", "fix"),
-    [
-        pytest.param(
-            rolled("Deployment", spec={"paused": True}, pod={}),
-            "Remove spec.paused, and run: kubectl rollout resume deployment/web -n shop",
-            id="a pause",
-        ),
-        pytest.param(
-            rolled("DaemonSet", spec={"updateStrategy": {"type": "OnDelete"}}, pod={}),
-            "Set spec.updateStrategy.type to RollingUpdate, or delete the old pods one by one.",
-            id="OnDelete",
-        ),
-        pytest.param(
-            rolled("StatefulSet", spec={"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
-            "Set spec.updateStrategy.rollingUpdate.partition to 0 once the updated pods are healthy.",
-            id="a partition",
-        ),
-        pytest.param(
-            rolled("StatefulSet", spec={"replicas": 2, "updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
-            "Set spec.updateStrategy.rollingUpdate.partition to 0.",
-            id="a partition that no pod is above",
-        ),
-        pytest.param(
-            rolled("Deployment", spec={}, pod=APART),
-            "Set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1,"
-            " so that an old pod is deleted first.",
-            id="apart, and stuck",
-        ),
-        pytest.param(rolled("StatefulSet", spec={}, pod=APART), "", id="apart, and old pods go first already"),
-    ],
-)
-def test_what_mends_it_is_said_of_this_rollout(workload: PlannedWorkload, fix: str) -> None:
-    state = SimulatedWorkload(workload=workload.change.object, is_changed=True, is_done=False)
-    found = objections_of(plan_of(workload), {}, [], simulation(workloads=[state]))
-    assert [each.fix for each in found] == [fix]

@@ -350,7 +350,8 @@ def test_the_parts_of_a_request_that_is_not_the_sum_of_the_containers() -> None:
     pod = make_pod("new", cpu="1", init_containers=[setup], overhead={"cpu": quantity("250m")})
     verdict = explain(*one(pod, make_node("a")), proposes=True)
     assert [cause_in_words(each) for each in verdict.causes] == [
-        "the pod requests 5.25 cpu: 5 (init container setup) + 250m (overhead)"
+        "no node is large enough: the pod requests 5.25 cpu, and the largest node has 4",
+        "the pod requests 5.25 cpu: 5 (init container setup) + 250m (overhead)",
     ]
     assert action(verdict.remedies[0]) == "request 4 cpu instead of 5.25"
     after = explain(*applied(*one(pod, make_node("a")), verdict.remedies[0]))

@@ -23,6 +23,7 @@ from kpreempt.verdict.simulation import (
     BrokenDependency,
     BrokenDependencyKind,
     Displaced,
+    SimulatedWorkload,
     Simulation,
     SimulationEnd,
     StepKind,
@@ -63,8 +64,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     pod it replaces. ``workloads`` maps each object to its topmost owner, such as ``ReplicaSet shop/api-7f9c`` to
     ``Deployment shop/api``, or a Job to its CronJob; an object that is missing belongs to itself. ``assumptions`` are
     those of the input and the simulation, ``static_findings`` the violations by objects of the change. ``unbound`` maps
-    workloads to the reason why the claims of their pods cannot be bound. ``snapshot_age`` is in seconds, or ``None`` if
-    the snapshot has no time; it is ignored for a live cluster (``is_live``).
+    workloads to the reason why the claims of their pods cannot be bound, ``deadlocks`` those whose rollout is stuck to
+    what they wait for, and ``budgets`` those of the change to their PodDisruptionBudget. ``snapshot_age`` is in
+    seconds, or ``None`` if the snapshot has no time; it is ignored for a live cluster (``is_live``).
     """
 
     pods: Mapping[str, PodFacts] = {}
@@ -72,6 +74,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Sequence[Assumption] = ()
     static_findings: Sequence[StaticFinding] = ()
     unbound: Mapping[str, str] = {}
+    deadlocks: Mapping[str, str] = {}
+    budgets: Mapping[str, str] = {}
     snapshot_age: float | None = None
     is_live: bool = False
 
@@ -434,7 +438,7 @@ def _unscheduled(case: EvaluationContext) -> Iterator[Measure]:
             continue
         messages = [each.message for each in (*pods, *all_pending.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
-        details = messages[:1]
+        details = [*filter(None, [case.facts.deadlocks.get(workload, "")]), *messages[:1]]
         if reason := case.facts.unbound.get(workload):
             details.append(reason)
         if never := blocked_by.get(workload):
@@ -601,8 +605,14 @@ def _too_few_ready(case: EvaluationContext) -> Iterator[Measure]:
             group=group,
             is_broken=True,
             since=each.ready_min_at,
-            detail=f"{each.ready_min:,} of {each.ready_before:,} ready pods",
+            detail=f"{each.ready_min:,} of {each.ready_before:,} ready pods{_unprotected(case, each)}",
         )
+
+
+def _unprotected(case: EvaluationContext, workload: SimulatedWorkload) -> str:
+    """A note if the workload has a budget that its rollout ignores."""
+    budget = case.facts.budgets.get(workload.workload, "")
+    return f" despite PodDisruptionBudget {budget}, which rollouts ignore" if budget and not workload.victims else ""
 
 
 def _static_findings(case: EvaluationContext) -> Iterator[Measure]:

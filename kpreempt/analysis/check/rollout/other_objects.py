@@ -47,6 +47,8 @@ from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.unread import LIST, why_unread
 
 _POLICY = "MutatingAdmissionPolicy"
+_DEFINITIONS = "apiextensions.k8s.io"
+# Removed in Kubernetes 1.25 without a replacement.
 # Always reported, even if unchanged: other objects depend on it, or it is not an object of a cluster.
 _ALWAYS_REPORTED = frozenset(
     {
@@ -199,11 +201,21 @@ class OtherObjects:
             # Custom resources are read one by one.
             why = why_unread(unread, "list" if kind in self._cluster.unread else "get")
             return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}")
-        # kubectl accepts the kind in lower case with its group; a plural that is not known would have to be guessed.
-        resource = _label(group, kind).lower()
+        # kubectl also accepts the singular, which is the kind in lower case unless its definition says otherwise.
+        resource = ".".join(filter(None, (self._plural_of(group, kind) or kind.lower(), group)))
         message = f"the dump has none, so {unknown}; add them with kubectl get {resource} -A -o json"
         about = AssumptionKind.UNMODELED if has_pods else AssumptionKind.NOT_COMPARED
         return Assumption(_label(group, kind), LIST, message, about)
+
+    def _plural_of(self, group: str, kind: str) -> str:
+        """The plural of a custom resource according to its definition; empty if the input does not have it."""
+        live = self._live.other_kinds(_DEFINITIONS, "CustomResourceDefinition")
+        for each in (*self._new, *live):
+            spec = mapping_in(each, "spec")
+            names = mapping_in(spec, "names")
+            if (group_of(each), spec.get("group"), names.get("kind")) == (_DEFINITIONS, group, kind):
+                return str(names.get("plural") or "")
+        return ""
 
 
 def _has_pod_template(value: Any) -> bool:

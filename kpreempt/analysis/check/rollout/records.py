@@ -340,6 +340,13 @@ def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     return named
 
 
+def name_of(document: Document, namespace: str) -> str:
+    """The kind and name of an object, in ``namespace`` if it is namespaced and names none."""
+    metadata = mapping_in(document, "metadata")
+    is_in_it = is_namespaced(document) and not metadata.get("namespace")
+    return describe({**document, "metadata": {**metadata, "namespace": namespace}} if is_in_it else document)
+
+
 def place(given: ManifestDocument) -> str:
     """The source of an object as text."""
     return f"{given.origin or given.source}:{given.line}"
