@@ -158,10 +158,10 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
     return (Span("preempts", "warn"), f" {evicted} on {nodes}; ", known, some)
 
 
-def line(remedy: Remedy, own: str = "") -> Phrase:
+def line(remedy: Remedy) -> Phrase:
     """The action, with the custom resource whose operator may revert it."""
     manager = f" (through {remedy.manager}: its operator may revert other changes)" if remedy.manager else ""
-    return (strong(action(remedy, own)), manager)
+    return (strong(action(remedy)), manager)
 
 
 def commands(remedy: Remedy) -> list[str]:

@@ -276,7 +276,8 @@ class BudgetRemedies:
         field = _MIN if budget.spec.max_unavailable is None else _MAX
         text = str(getattr(budget.spec, _FIELDS[field])).strip()
         number = int(text) if _INTEGER.fullmatch(text) else 0
-        is_meant = number > 0 and (field == _MAX or number < len(self._protection.pods_of(budget)))
+        pods = len(self._protection.pods_of(budget))
+        is_meant = number > 0 and (field == _MAX or not pods or number < pods)
         yield self._amount(budget, field, number) if is_meant else self._amount(budget, _MAX, 1)
 
     def _for_overlap(self, finding: Finding, item: AuditedBudget) -> Iterator[Candidate]:

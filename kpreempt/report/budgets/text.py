@@ -29,7 +29,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.report.remedies import commands, line, not_tried
+from kpreempt.report.remedies import action, commands, not_tried
 from kpreempt.verdict.budgets import (
     AuditedBudget,
     BudgetAudit,
@@ -431,8 +431,8 @@ def _remedy(remedy: Remedy, finding: Finding, own: str) -> str:
         # The same for all workloads of a namespace.
         words = f"create a PodDisruptionBudget with {changes[0].field.removeprefix('spec.')}: {changes[0].value}"
     else:
-        words = text_of(line(remedy, own))
-    notes = []
+        words = action(remedy, own)
+    notes = [f"through {remedy.manager}: its operator may revert other changes"] if remedy.manager else []
     if remedy.stage is RemedyStage.LIMIT and finding.number == 1 and finding.id is not FindingId.NO_BUDGET:
         notes.append("its only pod can then be evicted")
     if not remedy.solves:

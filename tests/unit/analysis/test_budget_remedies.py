@@ -17,7 +17,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
 from kpreempt.model.workloads import Deployment, ReplicaSet, StatefulSet, WorkloadSpec
-from kpreempt.report.budgets.text import fix_in_words
+from kpreempt.report.budgets.text import finding_text, fix_in_words
 from kpreempt.report.remedies import commands
 from kpreempt.verdict.budgets import BudgetAudit, Finding, FindingId
 from tests.budget_remedies import Scenario, all_remedies, broken_promises
@@ -25,7 +25,7 @@ from tests.factories import NOW, make_node, make_pod
 from tests.unit.analysis.test_budget_audit import WEB, autoscaler, budget, deployment, pods
 
 EACH = "set maxUnavailable: 1 instead of minAvailable"
-MANAGED = " (through {}: its operator may revert other changes)"
+MANAGED = "through {}: its operator may revert other changes"
 POSTGRES = OwnerReference("Cluster", "pg", "uid-pg", "postgresql.cnpg.io/v1", controller=True)
 FIELDS = {
     Node: "nodes",
@@ -94,14 +94,14 @@ PRIMARY = {"cnpg.io/cluster": "pg", "cnpg.io/instanceRole": "primary"}
         pytest.param(scenario(web(1), budget(min_available=1), documents=[autoscaler(1)]), FindingId.NEVER_ALLOWS, f"set minReplicas: 2 in HorizontalPodAutoscaler shop/web, or {EACH} (its only pod can then be evicted)", id="an autoscaler sets the replicas"),
         pytest.param(scenario(web(1), budget(min_available=1), documents=[autoscaler(1, maximum=1)]), FindingId.NEVER_ALLOWS, f"{EACH} (its only pod can then be evicted)", id="an autoscaler does not allow a second replica"),
         pytest.param(scenario(web(2, ready=1), budget(max_unavailable=0)), FindingId.NEVER_ALLOWS, "set maxUnavailable: 1", id="one is not ready, too"),
-        pytest.param(scenario(postgres("primary"), budget(labels=PRIMARY, min_available=1)), FindingId.NEVER_ALLOWS, f"set minAvailable: 0{MANAGED.format('Cluster shop/pg')} (its only pod can then be evicted)", id="an operator's pods (gate-18)"),
-        pytest.param(scenario(web(2), owned_by(budget(min_available=2), POSTGRES)), FindingId.NEVER_ALLOWS, f"{EACH}{MANAGED.format('Cluster shop/pg')}, or scale Deployment shop/web to 3 replicas", id="an operator's PDB"),
+        pytest.param(scenario(postgres("primary"), budget(labels=PRIMARY, min_available=1)), FindingId.NEVER_ALLOWS, f"set minAvailable: 0 ({MANAGED.format('Cluster shop/pg')}; its only pod can then be evicted)", id="an operator's pods (gate-18)"),
+        pytest.param(scenario(web(2), owned_by(budget(min_available=2), POSTGRES)), FindingId.NEVER_ALLOWS, f"{EACH} ({MANAGED.format('Cluster shop/pg')}), or scale Deployment shop/web to 3 replicas", id="an operator's PDB"),
         pytest.param(scenario(web(2, ready=0), budget(max_unavailable=1)), FindingId.ALLOWS_NONE_NOW, "repair pods web-1-0, web-1-1, or set unhealthyPodEvictionPolicy: AlwaysAllow (a drain can then evict the pods that are not ready, no others)", id="all pods crash (gate-07, mailer)"),
         pytest.param(scenario(web(2, ready=1), budget(max_unavailable=1)), FindingId.ALLOWS_NONE_NOW, "repair pod web-1-1", id="one crashes, and can be evicted (gate-07, orders)"),
         pytest.param(scenario(*deployment("web", 3), pods("ReplicaSet web-1", 2), budget(max_unavailable=1)), FindingId.ALLOWS_NONE_NOW, "", id="a pod is missing, not broken (gate-15)"),
         pytest.param(scenario(web(3), budget(min_available=1), documents=[autoscaler(1)]), FindingId.ALLOWS_NONE_AT_HPA_MINIMUM, "set minReplicas: 2 in HorizontalPodAutoscaler shop/web", id="maxUnavailable would allow less (gate-16)"),
         pytest.param(scenario(web(4), budget(min_available=2), documents=[autoscaler(2)]), FindingId.ALLOWS_NONE_AT_HPA_MINIMUM, "set minReplicas: 3 in HorizontalPodAutoscaler shop/web", id="two at the minimum (gate-16)"),
-        pytest.param(scenario(web(3), budget(min_available=1), documents=[autoscaler(1, ownerReferences=[{"kind": "ScaledObject", "name": "web", "controller": True}])]), FindingId.ALLOWS_NONE_AT_HPA_MINIMUM, f"set minReplicas: 2 in HorizontalPodAutoscaler shop/web{MANAGED.format('ScaledObject shop/web')}", id="KEDA sets the autoscaler"),
+        pytest.param(scenario(web(3), budget(min_available=1), documents=[autoscaler(1, ownerReferences=[{"kind": "ScaledObject", "name": "web", "controller": True}])]), FindingId.ALLOWS_NONE_AT_HPA_MINIMUM, f"set minReplicas: 2 in HorizontalPodAutoscaler shop/web ({MANAGED.format('ScaledObject shop/web')})", id="KEDA sets the autoscaler"),
         pytest.param(scenario(web(2), budget(max_unavailable=1), budget("ours", min_available=1)), FindingId.OVERLAP, "delete PodDisruptionBudget shop/ours, or delete PodDisruptionBudget shop/web", id="two PDBs on the same pods"),
         pytest.param(scenario(web(3), budget(max_unavailable=2), budget("ours", min_available=2)), FindingId.OVERLAP, "delete PodDisruptionBudget shop/web", id="the stricter one stays"),
         pytest.param(scenario(web(2, labels={**WEB, "eks.amazonaws.com/component": "coredns"}), budget(max_unavailable=1), budget("eks", {"eks.amazonaws.com/component": "coredns"}, min_available=1)), FindingId.OVERLAP, "delete PodDisruptionBudget shop/web", id="the add-on manager recreates one (gate-08)"),
@@ -115,6 +115,8 @@ PRIMARY = {"cnpg.io/cluster": "pg", "cnpg.io/instanceRole": "primary"}
         pytest.param(scenario(pods("DaemonSet web", 3), budget(max_unavailable=1)), FindingId.NO_SCALE, "set minAvailable: 2 instead of maxUnavailable", id="a DaemonSet has no scale"),
         pytest.param(scenario(pods("", 2), budget(max_unavailable=1)), FindingId.UNMANAGED_PODS, "set minAvailable: 1 instead of maxUnavailable", id="no controller has a scale"),
         pytest.param(scenario(web(3), budget(min_available="2")), FindingId.INVALID_AMOUNT, "set minAvailable: 2", id="a number in quotes"),
+        pytest.param(scenario(budget(min_available="1")), FindingId.INVALID_AMOUNT, "set minAvailable: 1", id="so, without the pods (gate-22)"),
+        pytest.param(scenario(web(1), budget(min_available="1")), FindingId.INVALID_AMOUNT, EACH, id="a number in quotes that would block every drain"),
         pytest.param(scenario(web(3), budget(min_available="most")), FindingId.INVALID_AMOUNT, EACH, id="no number at all"),
         pytest.param(scenario(web(2), budget("x", {"app": "webb"}, max_unavailable=1)), FindingId.SELECTS_NOTHING, "select app=web", id="a typo"),
         pytest.param(scenario(web(2), budget("web-pdb", {"run": "1"}, max_unavailable=1)), FindingId.SELECTS_NOTHING, "select app=web", id="other labels, but the workload's name"),
@@ -129,6 +131,15 @@ PRIMARY = {"cnpg.io/cluster": "pg", "cnpg.io/instanceRole": "primary"}
 )  # fmt: skip
 def test_the_best_remedy_is_first_and_all_keep_their_promise(given: Scenario, kind: FindingId, fix: str) -> None:
     assert fix_in_words(finding_of(kept(given), kind)) == fix
+
+
+def test_a_drain_is_not_said_to_never_finish_if_an_operator_may_move_the_pods() -> None:
+    audit = scenario(postgres("primary"), budget(labels=PRIMARY, min_available=1)).audit()
+    text = finding_text(finding_of(audit, FindingId.NEVER_ALLOWS), audit.items[0])
+    assert text.endswith("a drain of its pod's node waits until the operator of Cluster shop/pg moves it")
+    audit = scenario(web(1), budget(min_available=1)).audit()
+    text = finding_text(finding_of(audit, FindingId.NEVER_ALLOWS), audit.items[0])
+    assert text.endswith("a drain of its pod's node never finishes")
 
 
 def test_a_singleton_gets_no_budget_that_would_block_its_drain() -> None:
