@@ -215,12 +215,6 @@ _MEANINGS = {
         "Discarded": "the statement's operations are undone",
     },
     "WorkloadOutcome": {"Pending": "the Workload gets no quota"},
-    "WorkloadChangeKind": {
-        "borrowingLimit": "raise the borrowing limit",
-        "nominalQuota": "raise the nominal quota",
-        "pods": "request fewer pods",
-        "priority": "raise the priority",
-    },
 }
 _TABLE = re.compile(r"(<!-- table: (?P<name>[\w ]+) -->\n)(?:\|.*\n)*")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -38,6 +37,7 @@ from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.reading import LoadedCluster, assuming_none
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.library.time_limits import time_for_remedies
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import mapping_in
 from kpreempt.report.check.summary import summary
@@ -49,8 +49,6 @@ from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
-
-_SECONDS_OF_SEARCH = 5.0
 
 
 def check(context: Context, request: Check) -> Answered:
@@ -65,13 +63,11 @@ def check(context: Context, request: Check) -> Answered:
     context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
     cluster = context.loaded.cluster
     require(cluster, "Node")
-    start = time.monotonic()
+    has_time = time_for_remedies()
     runner = _CheckRunner(context, request)
     found = runner.run()
     for note in found.plan.notes:
         context.warn(note)
-    # The search takes at most as long as the check, and a few seconds.
-    end = 2 * time.monotonic() - start + _SECONDS_OF_SEARCH
     answer = with_remedies(
         found,
         RemedyInput(
@@ -81,7 +77,7 @@ def check(context: Context, request: Check) -> Answered:
             simulation=simulation_context(context),
         ),
         runner.rerun(found.suppressions),
-        has_time=lambda: time.monotonic() < end,
+        has_time=has_time,
     )
     answer = msgspec.structs.replace(answer, gate=gate.to_source(found.suppressions), summary=summary(answer))
     return Answered(answer, cluster)

@@ -6,7 +6,6 @@ answered here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -21,9 +20,6 @@ from kpreempt.scheduler_table import KUBE_ALGORITHMS
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
-
-
-_MORE_SECONDS = 5.0
 
 
 def answer(context: Context, request: Request) -> Answered:
@@ -51,6 +47,7 @@ def pending(context: Context, request: Pending) -> Answered:
     from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.pending.pods import explain_pending
     from kpreempt.analysis.pending.states import max_backoff_of
+    from kpreempt.library.time_limits import time_limit
 
     cluster, selection = context.loaded.cluster, selection_of(request)
     found = explain_pending(
@@ -59,42 +56,17 @@ def pending(context: Context, request: Pending) -> Answered:
         namespace=selection.namespace,
         max_backoff=max_backoff_of(context.configured.configuration),
         spread=context.spread or one_by_one,
-        has_time=_time_limit(request.seconds_of_search) if request.seconds_of_search is not None else None,
+        has_time=time_limit(request.seconds_of_search) if request.seconds_of_search is not None else None,
         seeks_nodes=True,
     )
     return Answered(found, cluster)
-
-
-def _time_limit(seconds: float) -> Callable[[], bool]:
-    """Return a function that is true for ``seconds`` after its first call."""
-    ends: list[float] = []
-
-    def has_time() -> bool:
-        if not ends:
-            ends.append(time.monotonic() + seconds)
-        return time.monotonic() < ends[0]
-
-    return has_time
-
-
-def time_for_remedies() -> Callable[[], bool]:
-    """Return whether remedies may still be searched: for as long as it took until the first call, plus 5 seconds."""
-    start = time.monotonic()
-    ends: list[float] = []
-
-    def has_time() -> bool:
-        now = time.monotonic()
-        if not ends:
-            ends.append(now + (now - start) + _MORE_SECONDS)
-        return now < ends[0]
-
-    return has_time
 
 
 def budgets(context: Context, request: Budgets) -> Answered:
     """Find problems with PodDisruptionBudgets, and the pods that would violate them."""
     from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.budgets.audit import audit_budgets
+    from kpreempt.library.time_limits import time_for_remedies
 
     cluster = context.loaded.cluster
     found = audit_budgets(

@@ -6,16 +6,27 @@ The context's cluster has Kueue's objects, and each request has the settings of 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kpreempt.analysis.document_reader import describe
 from kpreempt.analysis.kueue import explaining, readings
-from kpreempt.analysis.kueue.explaining import with_workloads
+from kpreempt.analysis.kueue.explaining import SelectedWorkload, with_workloads
 from kpreempt.analysis.kueue.manifest import workload_documents
-from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_chance, assumed_of_made, kueue_objects, with_objects
+from kpreempt.analysis.kueue.objects import (
+    assumed_of,
+    assumed_of_chance,
+    assumed_of_made,
+    document_of,
+    kueue_objects,
+    with_objects,
+)
+from kpreempt.analysis.kueue.requester import Requester, requester_in_cluster
 from kpreempt.errors import InputError
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.library.time_limits import SECONDS_OF_SEARCH, time_limit
 from kpreempt.model.kueue import QUEUE_LABEL, Workload
 from kpreempt.schedulers.kueue import KueueObjects, run_cycles
 from kpreempt.snapshot.decode import decode_document
@@ -52,7 +63,13 @@ def explain_workloads(context: Context, request: ExplainWorkloads) -> Answered:
     configured = context.configured
     with context.phases.phase("session"):
         answers = explaining.explain_workloads(
-            workloads, objects, request.settings.config, configured.scheduler, now=context.at
+            workloads,
+            objects,
+            request.settings.config,
+            configured.scheduler,
+            now=context.at,
+            decode=decode_document,
+            has_time=time_limit(SECONDS_OF_SEARCH),
         )
     more = [*context.loaded.assumptions, *request.settings.assumptions, *configured.assumptions]
     answers = [msgspec.structs.replace(each, assumptions=[*each.assumptions, *more]) for each in answers]
@@ -97,13 +114,14 @@ def who_evicted_workload(context: Context, request: WhoEvictedWorkload) -> Answe
 
 def compare_workloads(context: Context, request: CompareWorkloads) -> Answered:
     """Compare what happens to Workloads under several settings; by default, to all that wait."""
-    objects, made = _objects(context), list[tuple[Workload, str]]()
+    objects, made = _objects(context), list[SelectedWorkload]()
     if request.workload or request.manifests:
         made = _workloads(context, request, objects)
-        objects = with_workloads([each for each, _ in made], objects, context.at)
-    assumptions = [*context.loaded.assumptions, *(assumption for each in made for assumption in assumed_of_made(*each))]
+        objects = with_workloads([each.workload for each in made], objects, context.at)
+    made_assumptions = (assumption for each in made for assumption in assumed_of_made(each.workload, each.origin))
+    assumptions = [*context.loaded.assumptions, *made_assumptions]
     assumptions += [assumption for each in request.compared.values() for assumption in each.assumptions]
-    keys = {each.key for each, _ in made}
+    keys = {each.workload.key for each in made}
     with context.phases.phase("session"):
         found = explaining.compare_configurations(
             {name: (with_objects(objects, each.queues), each.config) for name, each in request.compared.items()},
@@ -134,18 +152,32 @@ def _objects(context: Context) -> KueueObjects:
         return kueue_objects(context.loaded.cluster, decode_document)
 
 
-def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects) -> list[tuple[Workload, str]]:
-    """Return the Workloads of a request, each with the object that Kueue creates it from. Raises ``InputError``."""
+def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects) -> list[SelectedWorkload]:
+    """Return the Workloads of a request, each with the object that Kueue creates it for. Raises ``InputError``."""
     if request.workload:
-        return [(_find_workload(request.workload, context, objects), "")]
+        workload = _find_workload(request.workload, context, objects)
+        document = document_of(objects, f"Workload {workload.key}")
+        requester = requester_in_cluster(workload, document, partial(_create, context=context, objects=objects))
+        return [SelectedWorkload(workload, "", requester)]
     found = []
     for manifest in request.manifests:
         plain = [(each.document, each.source) for each in manifest]
-        for document, kind, source in workload_documents(plain, context.namespace, objects.cluster):
-            found.append((decode_document("Workload", Workload, document, source=source), f"{kind} in {source}"))
+        for made in workload_documents(plain, context.namespace, objects.cluster):
+            workload = decode_document("Workload", Workload, made.document, source=made.source)
+            owner = describe(made.owner) if made.owner is not None else f"Workload {workload.key}"
+            create = partial(_create, context=context, objects=objects)
+            requester = Requester(object=owner, document=made.owner, create=create)
+            found.append(SelectedWorkload(workload, f"{made.kind} in {made.source}", requester))
     if not found:
         sources: Iterable[str] = dict.fromkeys(each.source for manifest in request.manifests for each in manifest)
         raise InputError(f"contains no Workload and no object with the label {QUEUE_LABEL}", source=", ".join(sources))
+    return found
+
+
+def _create(document: dict[str, Any], *, context: Context, objects: KueueObjects) -> Workload:
+    """Create the Workload for an object. Raises ``InputError``."""
+    [made] = workload_documents([(document, "")], context.namespace, objects.cluster)
+    found: Workload = decode_document("Workload", Workload, made.document)
     return found
 
 

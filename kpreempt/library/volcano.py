@@ -9,15 +9,18 @@ import msgspec
 from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.pod_inputs import input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.volcano.jobs import MAX_PODS
-from kpreempt.analysis.volcano.sessions import Submission, answer_session, submit
+from kpreempt.analysis.volcano.remedies import Problem, find_remedies, is_bound
+from kpreempt.analysis.volcano.sessions import Submission, Volcano, VolcanoManifest, answer_session, submit
 from kpreempt.analysis.volcano.sessions import explain_submission as explain
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.library.time_limits import SECONDS_OF_SEARCH, time_limit
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.volcano import run_session
 from kpreempt.snapshot.decode import decode_object
-from kpreempt.verdict.volcano import GangAnswers
+from kpreempt.verdict.volcano import GangAnswer, GangAnswers
 
 if TYPE_CHECKING:
     from kpreempt.library.requests import ExplainJobs, VolcanoScenario, VolcanoSession
@@ -48,7 +51,29 @@ def explain_jobs(context: Context, request: ExplainJobs) -> Answered:
         submission = _submission(context, request)
     with context.phases.phase("session"):
         answers = explain(submission, request.volcano, decode_object, context.loaded.assumptions)
+        # Remedies are only searched for a single job, because several compete for the same resources.
+        if len(answers) == 1 and not is_bound(answers[0]):
+            answers = [_with_remedies(answers[0], context, request)]
     return Answered(answers[0] if len(answers) == 1 else GangAnswers(items=answers), submission.cluster)
+
+
+def _with_remedies(answer: GangAnswer, context: Context, request: ExplainJobs) -> GangAnswer:
+    def submit_again(cluster: ClusterSnapshot, manifest: VolcanoManifest, volcano: Volcano) -> GangAnswer:
+        loaded = msgspec.structs.replace(context.loaded, cluster=cluster)
+        changed = request.having(manifest=manifest, volcano=volcano)
+        return explain(_submission(context._replace(loaded=loaded), changed), volcano, decode_object)[0]
+
+    quiet = msgspec.structs.replace(request.volcano, with_scores=False)
+    problem = Problem(
+        before=answer,
+        cluster=context.loaded.cluster,
+        manifest=request.manifest,
+        volcano=quiet,
+        submit=submit_again,
+        has_time=time_limit(SECONDS_OF_SEARCH),
+    )
+    remedies, search = find_remedies(problem)
+    return msgspec.structs.replace(answer, remedies=remedies, search=search)
 
 
 def _submission(context: Context, request: ExplainJobs) -> Submission:

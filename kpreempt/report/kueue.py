@@ -23,6 +23,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.remedies import commands, line, not_tried
 from kpreempt.verdict.kueue import (
     AdmissionOutcome,
     AdmissionRun,
@@ -37,6 +38,7 @@ from kpreempt.verdict.kueue import (
     WorkloadsAtRisk,
     WorkloadThreat,
 )
+from kpreempt.verdict.remedies import Remedy
 
 _MAX_LISTED = 3
 _THREATS = 3
@@ -113,19 +115,10 @@ def _with_flavors(names: Iterable[str]) -> str:
 
 def _sections(answer: KueueAnswer) -> list[Section]:
     reading = answer.alone
-    which = "any one of these changes" if len(answer.changes) > 1 else "this change"
-    changes: list[list[Words]] = []
-    for each in answer.changes:
-        preempted = join_names([target.workload for target in each.targets], limit=_MAX_LISTED)
-        then = f", preempting {preempted}" if each.targets else ""
-        changes.append([f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"])
+    why = "" if reading.admitted_in else reading.message
     return [
-        Section("WHY", "" if reading.admitted_in else reading.message),
-        Section(
-            "CHANGE",
-            f"with no other Workload queued, {which} would get the Workload admitted" if answer.changes else "",
-            [Listing(changes, noun="change")],
-        ),
+        Section("WHY", why, [Listing([[each] for each in answer.no_preemption], noun="reason")]),
+        _remedies(answer),
         *_flavor_sections(reading),
         Section(
             "PREEMPTED",
@@ -150,6 +143,37 @@ def _sections(answer: KueueAnswer) -> list[Section]:
         _quota(answer),
         *assumption_sections(answer.assumptions),
     ]
+
+
+def _remedies(answer: KueueAnswer) -> Section:
+    """``FIX``: what would get the Workload admitted, each with its result and how to apply it."""
+    items: list[list[Words]] = [
+        [(*line(each), ": ", *_result(each)), *(Span(command, "dim") for command in _commands(answer, each))]
+        for each in answer.remedies
+    ]
+    untried = not_tried(answer.search) if answer.search is not None else ""
+    rest = [Sentence(Span(untried, "dim"))] if untried else []
+    return Section("FIX", "any one of these" if len(items) > 1 else "", [Listing(items, noun="fix"), *rest])
+
+
+def _commands(answer: KueueAnswer, remedy: Remedy) -> list[str]:
+    """The commands that apply a remedy, unless the manifest is to be changed."""
+    kinds = {each.object.partition(" ")[0] for each in remedy.edits}
+    return [] if answer.origin.partition(" ")[0] in kinds else commands(remedy)
+
+
+def _result(remedy: Remedy) -> Phrase:
+    """What the remedy brings: ``gets quota; no Workload is preempted``."""
+    parts: list[Words] = [Span("gets quota" if remedy.solves else "gets quota if no other Workload is queued", "good")]
+    if remedy.evicted:
+        parts.append((Span("preempts", "warn"), f" {join_names(remedy.evicted, limit=_MAX_LISTED)}"))
+    else:
+        parts.append("no Workload is preempted")
+    if remedy.scheduled < remedy.pods:
+        parts.append(
+            Span(f"kube-scheduler places {remedy.scheduled:,} of its {count(remedy.pods, 'pod')}", "bad"),
+        )
+    return joined(parts, "; ")
 
 
 def _flavor_sections(reading: AdmissionRun) -> list[Section]:

@@ -119,6 +119,8 @@ def change_in_words(change: Change, own: str = "") -> str:
         return f"add {count(after or 1, 'node')} like {subject}{amounts}"
     if change.kind is ChangeKind.SCALE:
         return f"scale {subject} to {count(after, 'replica')}"
+    if change.kind is ChangeKind.QUOTA:
+        return _quota(change)
     if _removes(change):
         return f"remove {_field(change)}{_of(change, own, 'from')}"
     if change.kind is ChangeKind.SET and change.field == _SELECTOR:
@@ -128,6 +130,12 @@ def change_in_words(change: Change, own: str = "") -> str:
     if change.kind is ChangeKind.CREATE and change.field:
         return f"create {subject} with {change.field.removeprefix('spec.')}: {_value(change.value)}"
     return _WORDS[change.kind].format(subject=subject)
+
+
+def _quota(change: Change) -> str:
+    """``raise the nominalQuota of cpu in flavor spot of ClusterQueue a from 2 to 4``."""
+    amounts = [format_amount(str(change.value), each or 0, exact=True) for each in (change.before, change.after)]
+    return f"raise the {change.field} of {change.subject} from {amounts[0]} to {amounts[1]}"
 
 
 def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
@@ -187,8 +195,14 @@ def kubectl(edit: ObjectEdit) -> str:
     if edit.creates and kind == "PodDisruptionBudget" and (text := _of_budget(edit.patch.get("spec") or {})):
         return f"kubectl create {target} {text}"
     if edit.creates:
-        return f"echo {shlex.quote(json.dumps(edit.patch, separators=(',', ':')))} | kubectl create -f -"
-    return f"kubectl patch {target} --type merge -p {shlex.quote(json.dumps(edit.patch, separators=(',', ':')))}"
+        return f"echo {shlex.quote(_compact(edit.patch))} | kubectl create -f -"
+    if edit.patch.keys() == {"status"}:
+        target += " --subresource status"
+    return f"kubectl patch {target} --type merge -p {shlex.quote(_compact(edit.patch))}"
+
+
+def _compact(document: dict[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"))
 
 
 def _of_budget(spec: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption
+from kpreempt.verdict.remedies import Remedy, RemedySearch
 
 
 class WorkloadOutcome(StrEnum):
@@ -77,32 +78,13 @@ class AdmissionRun(SparseRecord, frozen=True, omit_defaults=False):
     other_outcomes: int
 
 
-class WorkloadChangeKind(StrEnum):
-    """What is changed."""
-
-    NOMINAL_QUOTA = "nominalQuota"
-    BORROWING_LIMIT = "borrowingLimit"
-    PRIORITY = "priority"
-    PODS = "pods"
-
-
-class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
-    """A change that alone gets a Workload admitted, and the Workloads that are then preempted."""
-
-    kind: WorkloadChangeKind
-    subject: str
-    field: str
-    before: str
-    after: str
-    targets: list[PreemptedWorkload]
-
-
 class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The answer about a Workload. ``alone`` assumes that only the requested Workloads are queued.
 
     ``together`` includes all pending Workloads. ``placement`` has the pods placed with the flavors of
-    ``alone``, empty if it gets none. ``changes`` are the smallest changes that would each get it admitted, if it is
-    not.
+    ``alone``, empty if it gets none. ``no_preemption`` says why a pending Workload preempts nothing. ``remedies``
+    would each get it quota, if it gets none; ``evicted`` are then the Workloads that are preempted, and ``pods`` are
+    those of the Workload. ``search`` is ``None`` if no remedies were searched.
     """
 
     api_version: str = API_VERSION
@@ -115,7 +97,9 @@ class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     alone: AdmissionRun
     together: AdmissionRun
     placement: list[PodSetPlacement]
-    changes: list[WorkloadChange]
+    no_preemption: list[str] = []
+    remedies: list[Remedy] = []
+    search: RemedySearch | None = None
     assumptions: list[Assumption] = []
 
 

@@ -37,11 +37,12 @@ class ChangeKind(StrEnum):
     ``podAffinity``, ``podAntiAffinity`` (what is dropped), ``labelValue`` (the requirement with another value),
     ``hostPort``, ``preemptionPolicy``, ``priority``, ``pin`` (a label).
 
-    Changes to the cluster: ``set`` (an object, with a field and its new value; ``null`` removes the field), ``scale``
+    Changes to the cluster: ``set`` (an object, with a field and its new value; ``null`` removes the field), ``quota``
+    (a resource of a flavor or queue, with the field of the quota, and the name of the resource as its value), ``scale``
     (a workload), ``repair`` (pods, or a node with the taint or device in ``field``), ``place`` (pods without a node),
-    ``restart`` (a workload), ``uncordon`` and ``cordon`` (a node), ``addNode`` (a node that the new one is like, with
-    its allocatable resources as the value), ``budget`` (a PodDisruptionBudget), ``create`` (an object, with its most
-    important field and value) and ``delete`` (an object).
+    ``restart`` (a workload), ``uncordon`` and ``cordon`` (a node), ``addNode`` (a node that the new ones are like, with
+    their allocatable resources as the value, and their number if there are several), ``budget`` (a
+    PodDisruptionBudget), ``create`` (an object, with its most important field and value) and ``delete`` (an object).
 
     ``option``: the command gets an option (the option). ``order``: steps in another order (what to do first). ``wait``:
     nothing is done until a pod has terminated, or is ``scheduled`` (the field).
@@ -67,6 +68,7 @@ class ChangeKind(StrEnum):
     CORDON = "cordon"
     PIN = "pin"
     SET = "set"
+    QUOTA = "quota"
     SCALE = "scale"
     REPAIR = "repair"
     PLACE = "place"

@@ -12,6 +12,7 @@ import msgspec
 
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption
+from kpreempt.verdict.remedies import Remedy, RemedySearch
 
 Amounts = dict[str, float]
 
@@ -428,6 +429,7 @@ class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     with its pods; otherwise one session. ``tasks`` and ``victims`` are of the last one. ``reason`` says why the job is
     rejected, invalid or ignored, or why the scheduler panics. ``next_session`` is the session after that, once victims
     and all terminating pods are gone: a task is pipelined for one session only, and another job may take the resources.
+    ``remedies`` would each get the job bound, if it is not, and ``search`` is ``None`` if none were searched.
     """
 
     api_version: str = API_VERSION
@@ -449,6 +451,8 @@ class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     missing_on: str = ""
     # The number of its tasks that the session afterwards binds.
     bound_in_next_session: int = 0
+    remedies: list[Remedy] = []
+    search: RemedySearch | None = None
     sample: Sample | None = None
     assumptions: list[Assumption] = []
 

@@ -16,26 +16,15 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kueue import KueueConfiguration, run_cycles
 from kpreempt.snapshot.decode import decode_document
-from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.redact import Redaction, redaction_of, unlisted_fields
 from kpreempt.snapshot.redact.kueue_rules import KINDS as KUEUE_KINDS
 from tests.conformance.cases import read_lines
 from tests.conformance.test_kueue import FOLDER, SUITES
+from tests.kueue_scenarios import kueue_snapshot
 
 EVERY = 6
 # Previous messages, which a redacted cluster does not have.
 SAID_BEFORE = re.compile(r"Previously: .*", re.DOTALL)
-
-
-def snapshot_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
-    kinds = {each.kind: each.key for each in KUEUE_EXTRAS.kinds}
-    documents: dict[str, list[dict[str, Any]]] = {}
-    for each in objects:
-        if each["apiVersion"].startswith("kueue.x-k8s.io/"):
-            documents.setdefault(kinds[each["kind"]], []).append(each)
-    others = [each for each in objects if not each["apiVersion"].startswith("kueue.x-k8s.io/")]
-    raw = [msgspec.Raw(json.dumps(each).encode()) for each in others]
-    return msgspec.structs.replace(cluster_from_json(raw, "scenario"), documents=documents)
 
 
 def redacted(cluster: ClusterSnapshot, redaction: Redaction) -> ClusterSnapshot:
@@ -75,7 +64,7 @@ def translated(value: Any, names: Mapping[str, str]) -> Any:
 def test_decisions_on_a_redacted_cluster_equal_the_cluster(suite: str) -> None:
     for scenario in list(read_lines(FOLDER / f"{suite}.jsonl.gz"))[::EVERY]:
         now = datetime.fromisoformat(scenario["now"].replace("Z", "+00:00"))
-        cluster = snapshot_of(scenario["objects"])
+        cluster = kueue_snapshot(scenario["objects"])
         queueing = redactable(cluster, decode_document)
         redaction = redaction_of(cluster, now, b"key", lambda images: images, queueing=queueing)
         only = "" if scenario["workload"] == "all" else scenario["workload"]

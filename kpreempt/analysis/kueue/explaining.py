@@ -1,34 +1,37 @@
 """Explains what happens to a Workload: alone, together with all pending ones, and in kube-scheduler after admission.
 
-Also: the smallest changes with which Kueue would admit a pending Workload, each verified by full cycles, and the
-comparison of several configurations of Kueue or of its queues.
+Also: remedies for a Workload that is not admitted, and the comparison of several configurations of Kueue or of its
+queues.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from kpreempt.admission import apply_api_defaults, fill_priorities
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_made, assumed_of_memory
+from kpreempt.analysis.kueue.objects import DecodeDocument, assumed_of, assumed_of_made, assumed_of_memory
 from kpreempt.analysis.kueue.readings import (
-    Decided,
     IsSelected,
     is_same_outcome,
     pending_workloads,
     queue_of,
     read_cycles,
+    waits,
 )
+from kpreempt.analysis.kueue.remedies import Problem, find_remedies
+from kpreempt.analysis.kueue.requester import Requester
 from kpreempt.analysis.workload.answer import Placing
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQuota, Workload
-from kpreempt.model.meta import replace_in, with_creation_time
+from kpreempt.model.kueue import PodSet, ResourceFlavor, Workload
+from kpreempt.model.meta import with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
-from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity_text
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, SnapshotQueue, adjusted, infos_of
+from kpreempt.schedulers.kueue import Info, KueueConfiguration, KueueObjects, SnapshotQueue, adjusted, infos_of
 from kpreempt.schedulers.kueue.quota import amount_text
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
@@ -38,8 +41,6 @@ from kpreempt.verdict.kueue import (
     KueueComparison,
     PendingWorkload,
     PodSetPlacement,
-    WorkloadChange,
-    WorkloadChangeKind,
     WorkloadOutcome,
 )
 
@@ -55,21 +56,31 @@ def with_workloads(workloads: Sequence[Workload], objects: KueueObjects, now: da
     return adjusted(msgspec.structs.replace(objects, workloads=[*others, *timed]))
 
 
+class SelectedWorkload(NamedTuple):
+    """A Workload, the object that it is created for, and the object with which it is changed."""
+
+    workload: Workload
+    origin: str
+    requester: Requester
+
+
 def explain_workloads(
-    selected: Sequence[tuple[Workload, str]],
+    selected: Sequence[SelectedWorkload],
     objects: KueueObjects,
     config: KueueConfiguration,
     scheduler: Scheduler,
     *,
     now: datetime,
+    decode: DecodeDocument,
+    has_time: Callable[[], bool],
 ) -> list[KueueAnswer]:
-    """The answer for each Workload, with its origin; they replace Workloads with the same names.
+    """The answer for each Workload; they replace Workloads with the same names.
 
     All are added to Kueue together. ``alone`` is the result without other pending Workloads; the pods of all of them
     are scheduled in one cluster.
     """
-    origin_assumptions = {each.key: assumed_of_made(each, origin) for each, origin in selected}
-    objects = with_workloads([each for each, _ in selected], objects, now)
+    origin_assumptions = {each.workload.key: assumed_of_made(each.workload, each.origin) for each in selected}
+    objects = with_workloads([each.workload for each in selected], objects, now)
     by_key = {each.key: each for each in objects.workloads[-len(selected) :]}
     infos = infos_of(objects, config)
     alone, assumptions = read_cycles(objects, config, now, by_key.keys(), infos)
@@ -78,30 +89,89 @@ def explain_workloads(
     placements, placement_assumptions = _placements(by_key, readings, objects, scheduler, now)
     assumptions = [*assumed_of(objects, config), *assumptions, *assumptions_together, *placement_assumptions]
     answers = []
-    for each, origin in selected:
-        workload = by_key[each.key]
-        own_assumptions = [*origin_assumptions[each.key], assumed_of_memory()]
-        changes: list[WorkloadChange] = []
-        # Changes are only searched for a single Workload, because several compete for the same quota.
-        if len(selected) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
-            changes, are_all = smallest_changes(workload, objects, config, now)
-            if not are_all:
-                untried = "not all changes were tried, because there are many Workloads"
-                own_assumptions.append(Assumption("Kueue", "changes", untried, AssumptionKind.INFORMATIONAL))
-        answers.append(
-            KueueAnswer(
-                workload=each.key,
-                origin=origin,
-                cluster_queue=queue_of(workload, objects),
-                priority=workload.spec.priority or 0,
-                alone=readings[each.key],
-                together=together.reading(workload),
-                placement=placements.get(each.key, []),
-                changes=changes,
-                assumptions=list(dict.fromkeys([*assumptions, *own_assumptions])),
-            )
+    for each in selected:
+        workload = by_key[each.workload.key]
+        reading, in_queue = readings[workload.key], together.reading(workload)
+        own_assumptions = [*origin_assumptions[workload.key], assumed_of_memory()]
+        answer = KueueAnswer(
+            workload=workload.key,
+            origin=each.origin,
+            cluster_queue=queue_of(workload, objects),
+            priority=workload.spec.priority or 0,
+            alone=reading,
+            together=in_queue,
+            placement=placements.get(workload.key, []),
+            no_preemption=_why_no_preemption(workload, reading, objects, config, infos, now),
+            assumptions=list(dict.fromkeys([*assumptions, *own_assumptions])),
         )
+        is_admitted = reading.admitted_in and in_queue.admitted_in and not in_queue.evicted_in
+        # Remedies are only searched for a single Workload, because several compete for the same quota.
+        if len(selected) == 1 and waits(workload) and not is_admitted:
+            place = partial(_places, scheduler=scheduler, now=now)
+            problem = Problem(
+                workload=workload,
+                requester=each.requester,
+                objects=objects,
+                config=config,
+                now=now,
+                decode=decode,
+                place=place,
+                has_time=has_time,
+            )
+            remedies, search = find_remedies(problem)
+            answer = msgspec.structs.replace(answer, remedies=remedies, search=search)
+        answers.append(answer)
     return answers
+
+
+def _places(
+    workload: Workload, reading: AdmissionRun, objects: KueueObjects, *, scheduler: Scheduler, now: datetime
+) -> tuple[int, int]:
+    """How many of an admitted Workload's pods are placed, and how many were tried; none without nodes."""
+    if not objects.cluster.nodes:
+        return 0, 0
+    placements, _ = _placements({workload.key: workload}, {workload.key: reading}, objects, scheduler, now)
+    found = placements.get(workload.key, [])
+    return sum(each.placed for each in found), sum(each.tried for each in found)
+
+
+def _why_no_preemption(
+    workload: Workload,
+    reading: AdmissionRun,
+    objects: KueueObjects,
+    config: KueueConfiguration,
+    infos: Sequence[Info],
+    now: datetime,
+) -> list[str]:
+    """Why a pending Workload preempts nothing, for each flavor whose unused quota is too small.
+
+    Follows ``fitsResourceQuota`` in ``pkg/scheduler/flavorassigner/flavorassigner.go`` of Kueue v0.19.2.
+    """
+    entries = [entry for cycle in reading.cycles for entry in cycle["entries"] if entry["workload"] == workload.key]
+    queue = next((each for each in objects.cluster_queues if each.name == queue_of(workload, objects)), None)
+    if reading.outcome is not WorkloadOutcome.PENDING or queue is None or not entries:
+        return []
+    snapshot_queue = SnapshotQueue(objects, infos, config, now)
+    policies = queue.spec.preemption
+    attempts = {each["flavor"]: each for of_set in entries[0]["nominated"]["podSets"] for each in of_set["attempts"]}
+    found = []
+    for flavor, attempt in attempts.items():
+        if not any(each.startswith("insufficient unused quota") for each in attempt["reasons"]):
+            continue
+        if attempt["preemption"]:
+            within, reclaim = policies.within_cluster_queue, policies.reclaim_within_cohort
+            in_cohort = f", and reclaimWithinCohort is {reclaim}" if queue.cohort else ""
+            cause = f"withinClusterQueue is {within}{in_cohort}"
+            found.append(f"preemption in flavor {flavor} has no candidates that would free enough: {cause}")
+            continue
+        policy = "reclaimWithinCohort" if config.fair_sharing is not None else "borrowWithinCohort"
+        for resource, quota in snapshot_queue.quota_of(workload.key, flavor).items():
+            if max(quota.nominal, quota.available) < quota.requested <= quota.potential:
+                more = amount_text(resource, quota.requested - quota.nominal)
+                nominal = amount_text(resource, quota.nominal)
+                beyond = f"it needs {more} {resource} beyond the nominal quota of {nominal}"
+                found.append(f"preemption in flavor {flavor} is not tried: {beyond}, and {policy} is Never")
+    return found
 
 
 def _placements(
@@ -178,167 +248,6 @@ def _pod(
     pod = apply_api_defaults(Pod(metadata=meta, spec=spec))
     alone, _ = fill_priorities(ClusterSnapshot(pods=[pod], priority_classes=cluster.priority_classes), [pod.key])
     return alone.pods[0]
-
-
-# Limits of verification: the number of Workloads in total, and the number of runs.
-_MAX_WORKLOADS = 40_000
-_MAX_RUNS = 60
-_MAX_PRIORITY = 1_000_000_000
-
-
-class _ExhaustedError(Exception):
-    """The limit of verification runs is reached."""
-
-
-class _Verifier:
-    """Runs full cycles with only this Workload queued, up to a limit."""
-
-    def __init__(self, workload: Workload, config: KueueConfiguration, now: datetime, among: int) -> None:
-        self._key, self._config, self._now = workload.key, config, now
-        self._runs_left = max(2, min(_MAX_RUNS, _MAX_WORKLOADS // max(1, among)))
-
-    def reading(self, objects: KueueObjects) -> AdmissionRun | None:
-        """The result if the Workload is admitted for certain, else ``None``."""
-        if not self._runs_left:
-            raise _ExhaustedError
-        self._runs_left -= 1
-        decided, assumptions = read_cycles(objects, self._config, self._now, [self._key])
-        found = Decided(decided.cycles, objects).reading(
-            next(each for each in objects.workloads if each.key == self._key)
-        )
-        return found if found.admitted_in and not assumptions else None
-
-
-def smallest_changes(
-    workload: Workload, objects: KueueObjects, config: KueueConfiguration, now: datetime
-) -> tuple[list[WorkloadChange], bool]:
-    """The changes of each kind that suffice, and whether all were tried.
-
-    Nominal quotas and borrowing limits are raised by the missing amount, so that nothing is preempted for them.
-    """
-    name = queue_of(workload, objects)
-    queue = next((each for each in objects.cluster_queues if each.name == name), None)
-    if queue is None:
-        return [], True
-    verifier = _Verifier(workload, config, now, len(objects.workloads))
-    found: list[WorkloadChange] = []
-    try:
-        snapshot_queue = SnapshotQueue(objects, infos_of(objects, config), config, now)
-        for kind in (WorkloadChangeKind.NOMINAL_QUOTA, WorkloadChangeKind.BORROWING_LIMIT):
-            found += _raised(workload, queue, objects, snapshot_queue, verifier, kind)
-        found += [each for search in (_priority, _pods) if (each := search(workload, objects, verifier))]
-    except _ExhaustedError:
-        return found, False
-    return found, True
-
-
-def _with_workload(objects: KueueObjects, workload: Workload) -> KueueObjects:
-    workloads = [workload if each.key == workload.key else each for each in objects.workloads]
-    return msgspec.structs.replace(objects, workloads=workloads)
-
-
-def _raised(
-    workload: Workload,
-    queue: ClusterQueue,
-    objects: KueueObjects,
-    snapshot_queue: SnapshotQueue,
-    verifier: _Verifier,
-    kind: WorkloadChangeKind,
-) -> Iterator[WorkloadChange]:
-    """Raise the nominal quota, or an existing borrowing limit, flavor by flavor."""
-    field = "nominal_quota" if kind is WorkloadChangeKind.NOMINAL_QUOTA else "borrowing_limit"
-    for flavor in dict.fromkeys(each.name for group in queue.spec.resource_groups for each in group.flavors):
-        short = snapshot_queue.shortages(workload.key, flavor)
-        changes: list[tuple[str, ...]] = []
-
-        def raised(
-            quota: ResourceQuota,
-            short: dict[str, int] = short,
-            changes: list[tuple[str, ...]] = changes,
-        ) -> ResourceQuota:
-            more = short.get(quota.name)
-            before: Quantity | None = getattr(quota, field)
-            if more is None or before is None:
-                return quota
-            unit = NANO_PER_MILLI if quota.name == "cpu" else NANO_PER_UNIT
-            after = Quantity(quantity_text(before.nano + more * unit))
-            texts = (amount_text(quota.name, each.nano // unit) for each in (before, after))
-            changes.append((quota.name, *texts))
-            return msgspec.structs.replace(quota, **{field: after})
-
-        groups = [
-            msgspec.structs.replace(
-                group,
-                flavors=[
-                    msgspec.structs.replace(each, resources=[raised(change) for change in each.resources])
-                    if each.name == flavor
-                    else each
-                    for each in group.flavors
-                ],
-            )
-            for group in queue.spec.resource_groups
-        ]
-        changed = msgspec.structs.replace(queue, spec=msgspec.structs.replace(queue.spec, resource_groups=groups))
-        if not changes:
-            continue
-        queues = [changed if each.name == queue.name else each for each in objects.cluster_queues]
-        reading = verifier.reading(msgspec.structs.replace(objects, cluster_queues=queues))
-        if reading is not None:
-            before, after = (", ".join(f"{name} {change[at]}" for name, *change in changes) for at in (0, 1))
-            yield WorkloadChange(
-                kind, f"ClusterQueue {queue.name}", f"{kind} of flavor {flavor}", before, after, reading.targets
-            )
-
-
-def _priority(workload: Workload, objects: KueueObjects, verifier: _Verifier) -> WorkloadChange | None:
-    """The lowest priority just above that of a Workload with quota that suffices, by binary search."""
-    own = workload.spec.priority or 0
-    priorities = {each.spec.priority or 0 for each in objects.workloads if each.status.admission is not None}
-    steps = sorted(each + 1 for each in priorities if own <= each < _MAX_PRIORITY)
-
-    def try_step(step: int) -> AdmissionRun | None:
-        return verifier.reading(_with_workload(objects, replace_in(workload, "spec", priority=steps[step])))
-
-    found = _first(len(steps), try_step)
-    if found is None:
-        return None
-    at, reading = found
-    subject = f"Workload {workload.key}"
-    return WorkloadChange(WorkloadChangeKind.PRIORITY, subject, "priority", str(own), str(steps[at]), reading.targets)
-
-
-def _pods(workload: Workload, objects: KueueObjects, verifier: _Verifier) -> WorkloadChange | None:
-    """The largest number of pods of a single pod set that suffices, by binary search."""
-    if len(workload.spec.pod_sets) != 1:
-        return None
-    (pod_set,) = workload.spec.pod_sets
-
-    def try_step(fewer: int) -> AdmissionRun | None:
-        smaller = msgspec.structs.replace(pod_set, count=pod_set.count - 1 - fewer, min_count=None)
-        return verifier.reading(_with_workload(objects, replace_in(workload, "spec", pod_sets=[smaller])))
-
-    found = _first(pod_set.count - 1, try_step)
-    if found is None:
-        return None
-    at, reading = found
-    after = str(pod_set.count - 1 - at)
-    subject, field = f"Workload {workload.key}", f"pods of pod set {pod_set.name}"
-    return WorkloadChange(WorkloadChangeKind.PODS, subject, field, str(pod_set.count), after, reading.targets)
-
-
-def _first(steps: int, try_step: Callable[[int], AdmissionRun | None]) -> tuple[int, AdmissionRun] | None:
-    """The first of ``steps`` steps that suffices, assuming that all after it do, too; the last one is tried first."""
-    if steps <= 0 or (last := try_step(steps - 1)) is None:
-        return None
-    low, high, best = 0, steps - 1, last
-    while low < high:
-        middle = (low + high) // 2
-        reading = try_step(middle)
-        if reading is None:
-            low = middle + 1
-        else:
-            high, best = middle, reading
-    return high, best
 
 
 def compare_configurations(

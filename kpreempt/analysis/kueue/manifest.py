@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.kueue.objects import POD_GROUP
@@ -12,7 +13,7 @@ from kpreempt.model.documents import mapping_in
 from kpreempt.model.kueue import ADMISSION_GATED_BY, ELASTIC, KUEUE_GROUP, QUEUE_LABEL
 from kpreempt.verdict.unread import missing
 
-_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 _MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _TOPOLOGY = {
     "kueue.x-k8s.io/podset-required-topology": "required",
@@ -31,20 +32,32 @@ _MAX_REPLICAS = 20
 _UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 
 
+class CreatedWorkload(NamedTuple):
+    """A Workload as plain data, with the kind, source and object that it is created for.
+
+    ``owner`` is ``None`` for a pod group, which has several.
+    """
+
+    document: Document
+    kind: str
+    source: str
+    owner: Document | None
+
+
 def workload_documents(
     objects: Iterable[tuple[Document, str]], namespace: str, cluster: ClusterSnapshot
-) -> list[tuple[Document, str, str]]:
-    """The Workloads for a manifest's objects as plain data, each with its kind and source.
+) -> list[CreatedWorkload]:
+    """The Workloads for a manifest's objects.
 
     Raises ``InputError`` for an object that Kueue queues and that is not modeled.
     """
-    found: list[tuple[Document, str, str]] = []
+    found: list[CreatedWorkload] = []
     groups: dict[tuple[str, str], list[tuple[Document, str]]] = {}
     for document, source in objects:
         kind, metadata = str(document.get("kind")), mapping_in(document, "metadata")
         with_namespace = {**metadata, "namespace": metadata.get("namespace") or namespace}
         if kind == "Workload" and str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
-            found.append(({**document, "metadata": with_namespace}, kind, source))
+            found.append(CreatedWorkload({**document, "metadata": with_namespace}, kind, source, document))
             continue
         if not mapping_in(metadata, "labels").get(QUEUE_LABEL):
             continue
@@ -55,11 +68,13 @@ def workload_documents(
             )
             continue
         for name, pod_sets in _workloads_for(document, kind, source):
-            found.append((_workload(name, with_namespace, pod_sets, cluster, source), kind, source))
+            made = _workload(name, with_namespace, pod_sets, cluster, source)
+            found.append(CreatedWorkload(made, kind, source, document))
     for (_, group), pods in groups.items():
         metadata, source = pods[0][0]["metadata"], pods[0][1]
         pod_sets = _pod_sets_of_group(group, [each for each, _ in pods], source)
-        found.append((_workload(group, metadata, pod_sets, cluster, source), POD_GROUP, source))
+        made = _workload(group, metadata, pod_sets, cluster, source)
+        found.append(CreatedWorkload(made, POD_GROUP, source, None))
     return found
 
 
@@ -99,7 +114,7 @@ def _workload(
 ) -> Document:
     labels, annotations = mapping_in(metadata, "labels"), mapping_in(metadata, "annotations")
     kept = {key: annotations[key] for key in _KEPT_FIELDS if isinstance(annotations.get(key), str)}
-    priority = _priority(str(labels.get(_PRIORITY_LABEL, "")), pod_sets, cluster, source)
+    priority = _priority(str(labels.get(PRIORITY_LABEL, "")), pod_sets, cluster, source)
     return {
         "apiVersion": f"{KUEUE_GROUP}/v1beta2",
         "kind": "Workload",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from kpreempt.analysis.remedies.edits import edited, merge_patched
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.kueue import (
@@ -29,6 +30,7 @@ from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes
 from kpreempt.schedulers.kueue.cluster_queues import MULTIKUEUE, PROVISIONING
 from kpreempt.schedulers.kueue.objects import GATES
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.remedies import ObjectEdit
 
 _RECORDS: dict[str, type[msgspec.Struct]] = {
     "cluster_queues": ClusterQueue,
@@ -40,6 +42,7 @@ _RECORDS: dict[str, type[msgspec.Struct]] = {
     "workloads": Workload,
 }
 _NAMESPACED = (LocalQueue, Workload)
+_FIELDS = {record.__name__: field for field, record in _RECORDS.items()}
 
 
 _KINDS = {
@@ -106,6 +109,41 @@ def with_objects(objects: KueueObjects, changed: Iterable[tuple[str, Any]]) -> K
         others = [each for each in getattr(objects, field) if (each.metadata.namespace, each.metadata.name) != name]
         objects = msgspec.structs.replace(objects, **{field: [*others, record]})
     return adjusted(objects)
+
+
+def document_of(objects: KueueObjects, name: str) -> dict[str, Any]:
+    """A Kueue object (``ClusterQueue a``) as the cluster stores it. Raises ``KeyError``."""
+    kind, _, rest = name.partition(" ")
+    namespace, _, own = rest.rpartition("/")
+    field = _FIELDS[kind]
+    for document in objects.cluster.documents.get(_KINDS[field].key, ()):
+        metadata = document.get("metadata", {})
+        if (metadata.get("namespace", ""), metadata.get("name")) == (namespace, own):
+            return document
+    for record in getattr(objects, field):
+        if (record.metadata.namespace, record.metadata.name) == (namespace, own):
+            return {"kind": kind, **_plain(record)}
+    raise KeyError(name)
+
+
+def with_edits(objects: KueueObjects, edits: Iterable[ObjectEdit], decode: DecodeDocument) -> KueueObjects:
+    """The objects after edits of Kueue's objects and of namespaces. Raises ``InputError``."""
+    documents: dict[str, dict[str, Any]] = {}
+    others = []
+    for edit in edits:
+        if edit.object.partition(" ")[0] not in _FIELDS:
+            others.append(edit)
+        elif edit.creates:
+            documents[edit.object] = edit.patch
+        else:
+            before = documents.get(edit.object) or document_of(objects, edit.object)
+            documents[edit.object] = merge_patched(before, edit.patch)
+    changed = []
+    for name, document in documents.items():
+        kind = name.partition(" ")[0]
+        changed.append((_FIELDS[kind], decode(kind, record_of(kind), document)))
+    cluster = edited(objects.cluster, others) if others else objects.cluster
+    return with_objects(msgspec.structs.replace(objects, cluster=cluster), changed)
 
 
 def record_of(kind: str) -> type[msgspec.Struct]:

@@ -46,13 +46,15 @@ def merge_patch(before: Any, after: Any) -> Any:
 
 def edited_documents(documents: Iterable[Document], edits: Sequence[ObjectEdit]) -> list[Document]:
     """The plain objects after the edits; objects that none of them names stay as they are."""
-    by_object = {each.object: each for each in edits}
-    found = []
-    for document in documents:
-        edit = by_object.get(describe(document))
-        if edit is None or not edit.deletes:
-            found.append(document if edit is None else merge_patched(document, edit.patch))
-    return [*found, *(each.patch for each in edits if each.creates)]
+    found = [*documents]
+    for edit in edits:
+        if edit.creates:
+            found.append(edit.patch)
+        elif edit.deletes:
+            found = [each for each in found if describe(each) != edit.object]
+        else:
+            found = [merge_patched(each, edit.patch) if describe(each) == edit.object else each for each in found]
+    return found
 
 
 def edited(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSnapshot:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
+from typing import Any, TypeVar
 
 import msgspec
 
 from kpreempt.analysis.remedies.selection import selected
 from kpreempt.verdict.remedies import Change, ObjectEdit, Remedy, RemedySearch, RemedyStage
 
+_Found = TypeVar("_Found")
 _STAGES = list(RemedyStage)
 MOST_SHOWN = 4
 # How many candidates are combined in pairs.
@@ -90,6 +93,26 @@ def search(
     return selected(found, most_shown), RemedySearch(tried, untried, reason)
 
 
+def first_step(steps: int, candidate_at: Callable[[int], _Found | None]) -> _Found | None:
+    """The first of ``steps`` steps that has a result, if all after it have one, too; the last one is tried first."""
+    if steps <= 0 or (best := candidate_at(steps - 1)) is None:
+        return None
+    low, high = 0, steps - 1
+    while low < high:
+        middle = (low + high) // 2
+        found = candidate_at(middle)
+        if found is None:
+            low = middle + 1
+        else:
+            high, best = middle, found
+    return best
+
+
+def similar_name(name: str, names: Iterable[str]) -> str:
+    """The name that is most similar, if any is similar enough to be what was meant; else empty."""
+    return next(iter(difflib.get_close_matches(name, sorted(names), n=1)), "")
+
+
 def _key(candidate: Candidate) -> bytes:
     return msgspec.json.encode([candidate.changes, candidate.options, candidate.edits])
 
@@ -97,4 +120,14 @@ def _key(candidate: Candidate) -> bytes:
 def _overlap(first: Candidate, second: Candidate) -> bool:
     """Whether both change the same, so that one of them would have no effect."""
     keys = [{(change.kind, change.subject, change.field) for change in each.changes} for each in (first, second)]
-    return not keys[0].isdisjoint(keys[1])
+    fields = [{(edit.object, *path) for edit in each.edits for path in _paths(edit.patch)} for each in (first, second)]
+    return not keys[0].isdisjoint(keys[1]) or not fields[0].isdisjoint(fields[1])
+
+
+def _paths(patch: Any) -> Iterator[tuple[str, ...]]:
+    """The paths of the fields that a merge patch sets; a list is set in full."""
+    if not isinstance(patch, dict):
+        yield ()
+        return
+    for key, value in patch.items():
+        yield from ((key, *path) for path in _paths(value))

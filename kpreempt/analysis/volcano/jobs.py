@@ -81,11 +81,12 @@ class VolcanoVolume(msgspec.Struct, frozen=True, kw_only=True):
 class VolcanoJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job with the webhook's defaults; ``uid`` is ``new`` and ``version`` 0 if it is not in a cluster yet.
 
-    ``plugins`` are names with their arguments.
+    ``plugins`` are names with their arguments. ``document`` is the job as it was read.
     """
 
     name: str
     namespace: str
+    document: Document
     uid: str
     version: int
     labels: dict[str, str]
@@ -125,6 +126,7 @@ def read_volcano_job(
     return VolcanoJob(
         name=name,
         namespace=reader.name(metadata, "namespace") or namespace,
+        document=document,
         uid=reader.name(metadata, "uid") or NEW,
         version=reader.int32(reader.mapping(document, "status"), "version", "status") or 0,
         labels=reader.texts(metadata, "labels", "metadata"),

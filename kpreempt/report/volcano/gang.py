@@ -23,6 +23,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.remedies import commands, line, not_tried
 from kpreempt.report.volcano.attempts import (
     amounts_in_words,
     describe_queue_capacity,
@@ -38,9 +39,11 @@ from kpreempt.report.volcano.session import (
     sample_section,
     session_sections,
 )
+from kpreempt.verdict.remedies import Remedy
 from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 
 _WAITING = (GangOutcome.NOT_ENQUEUED, GangOutcome.NOT_PLACED)
+_NODES_SHOWN = 3
 _PLACED = ("Bound", "Running")
 _WORDS: dict[GangOutcome, tuple[str, Role]] = {
     GangOutcome.REJECTED: ("rejected", "bad"),
@@ -119,6 +122,7 @@ def _sections(answer: GangAnswer, options: RenderOptions) -> list[Section]:
         _victims(answer, options),
         Section("MISSING", missing),
         Section("THEN", _afterwards(answer)),
+        _remedies(answer, options),
         *(
             section
             for number, session in enumerate(answer.sessions, 1)
@@ -159,6 +163,29 @@ def _headline(answer: GangAnswer) -> Phrase:
     evicts = f", although {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
     unschedulable = Span("unschedulable", "bad")
     return (job, " would be enqueued but is ", unschedulable, f": too few of its tasks fit{evicts}{why}.")
+
+
+def _remedies(answer: GangAnswer, options: RenderOptions) -> Section:
+    """``FIX``: what would get the job bound, each with its result and how to apply it."""
+    items: list[list[Words]] = []
+    for each in answer.remedies:
+        # A manifest is changed before it is submitted.
+        is_manifest = any(edit.object == answer.origin for edit in each.edits)
+        typed = [] if is_manifest else commands(each)
+        items.append([(*line(each), ": ", *_result(each, options)), *(Span(command, "dim") for command in typed)])
+    untried = not_tried(answer.search) if answer.search is not None else ""
+    rest = [Sentence(Span(untried, "dim"))] if untried else []
+    return Section("FIX", "any one of these" if len(items) > 1 else "", [Listing(items, noun="fix"), *rest])
+
+
+def _result(remedy: Remedy, options: RenderOptions) -> Phrase:
+    """What the remedy brings: ``binds both tasks on node-a; no task is evicted``."""
+    where = f" on {join_names(remedy.nodes, limit=_NODES_SHOWN)}"
+    binds = (Span("binds", "good"), f" {_part(remedy.scheduled, remedy.pods)}{where}; ")
+    if not remedy.evicted:
+        return (*binds, "no task is evicted")
+    evicted = tasks_in_words(remedy.evicted, limit=None if options.verbose else 4)
+    return (*binds, Span("evicts", "warn"), f" {evicted}")
 
 
 def _part(number: int, total: int) -> str:

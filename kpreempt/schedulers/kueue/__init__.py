@@ -2,13 +2,14 @@
 
 from kpreempt.schedulers.kueue.cluster_queues import Info
 from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects, adjusted
-from kpreempt.schedulers.kueue.run import Outcomes, SnapshotQueue, infos_of, run_cycles
+from kpreempt.schedulers.kueue.run import Outcomes, RequestedQuota, SnapshotQueue, infos_of, run_cycles
 
 __all__ = [
     "Info",
     "KueueConfiguration",
     "KueueObjects",
     "Outcomes",
+    "RequestedQuota",
     "SnapshotQueue",
     "adjusted",
     "infos_of",

@@ -274,6 +274,19 @@ class PreemptionTarget(NamedTuple):
     is_certain: bool
 
 
+class RequestedQuota(NamedTuple):
+    """What a Workload requests of a flavor's resource, and the quota of its ClusterQueue for that.
+
+    ``available`` is negative if usage exceeds quota, and ``potential`` would be available if nothing were used.
+    """
+
+    requested: int
+    nominal: int
+    available: int
+    potential: int
+    lower: tuple[int, ...]
+
+
 class SnapshotQueue:
     """The current ClusterQueues, on which Workloads are evaluated one at a time, each as the only head."""
 
@@ -282,6 +295,11 @@ class SnapshotQueue:
         self._now = milliseconds(now)
         self._state = State(objects, map(Info.copy, infos), config, self._now, ())
         self._known_reclaimers: dict[tuple[Node, FlavorResource], list[str]] = {}
+
+    @property
+    def active(self) -> Collection[str]:
+        """The names of the active ClusterQueues."""
+        return self._state.active.keys()
 
     def waiting(self) -> list[str]:
         """The Workloads that wait in active ClusterQueues, by priority and then by creation."""
@@ -305,10 +323,11 @@ class SnapshotQueue:
         state.restore()
         return [(each.info.key, each.reason) for each in entry.targets]
 
-    def shortages(self, key: str, flavor: str) -> dict[str, int]:
-        """Return the requests for a flavor that exceed what the ClusterQueue has available now, by resource.
+    def quota_of(self, key: str, flavor: str) -> dict[str, RequestedQuota]:
+        """Return the quota of a flavor for what a waiting Workload requests, by resource.
 
-        CPU is in thousandths of a core, everything else in whole units.
+        CPU is in thousandths of a core, everything else in whole units. ``lower`` are amounts that Workloads of lower
+        priority use in the same tree, the lowest priority first.
         """
         info = self._state.infos[key]
         queue = self._state.queues[self._state.queue_names[info.namespace, info.workload.spec.queue_name]]
@@ -318,13 +337,26 @@ class SnapshotQueue:
                 totals[resource] = totals.get(resource, 0) + amount
             if queue.group_of(PODS) is not None:
                 totals[PODS] = totals.get(PODS, 0) + each.count
-        found = {}
-        for resource in in_order(totals):
-            fr = (flavor, resource)
-            lacks = totals[resource] - max(0, queue.node.available(fr))
-            if fr in queue.node.quotas and lacks > 0:
-                found[resource] = lacks
-        return found
+        nodes = [queue.node] if queue.node.parent is None else [*queue.node.root.all_queues()]
+        others = [
+            other
+            for node in nodes
+            if (found := self._state.queues.get(node.name)) is not None
+            for other in found.workloads.values()
+            if other.effective_priority < info.effective_priority
+        ]
+        others.sort(key=lambda each: each.effective_priority)
+        return {
+            resource: RequestedQuota(
+                totals[resource],
+                queue.node.quotas[fr].nominal,
+                queue.node.available(fr),
+                queue.node.potential(fr),
+                tuple(each.usage[fr] for each in others if each.usage.get(fr, 0) > 0),
+            )
+            for resource in in_order(totals)
+            if (fr := (flavor, resource)) in queue.node.quotas
+        }
 
     def loans(self, key: str) -> list[tuple[str, str, list[str]]]:
         """Return the borrowed flavors of a Workload, the amounts, and the ClusterQueues that may reclaim them at once.

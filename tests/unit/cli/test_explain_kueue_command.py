@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+
+from kpreempt.report.remedies import action
+from kpreempt.verdict.kueue import KueueAnswer
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "kueue"
 NOW = "2026-11-22T12:00:00Z"
@@ -240,16 +244,24 @@ def test_what_is_not_modeled_is_assumed(ask: Callable[..., Any], tmp_path: Path)
     assert {"admissionFairSharing", "featureGates.Made"} <= assumed
 
 
-def _changes(run: Any) -> dict[str, tuple[str, str]]:
-    found = json.loads(run.stdout)["changes"]
-    return {each["kind"]: (each["before"], each["after"]) for each in found}
+def _remedies(run: Any) -> list[str]:
+    return [action(each) for each in msgspec.json.decode(run.stdout, type=KueueAnswer).remedies]
 
 
-def test_the_smallest_changes_are_reported_for_what_stays_pending(ask: Callable[..., Any]) -> None:
+def test_remedies_are_reported_for_what_stays_pending(ask: Callable[..., Any]) -> None:
     # 4 CPU are free in the cohort, and vision has a quota of 8.
     job = _job("one", "2")
     job["spec"]["parallelism"] = 5
-    assert _changes(ask(job, "-o", "json")) == {"nominalQuota": ("cpu 8", "cpu 14"), "pods": ("5", "4")}
+    expected = [
+        "set parallelism: 2 in Job team/one",
+        "request 800m cpu instead of 2",
+        "raise the nominalQuota of cpu in flavor on-demand of ClusterQueue vision from 8 to 14",
+    ]
+    assert _remedies(ask(job, "-o", "json")) == expected
+    text = " ".join(ask(job).stdout.split())
+    assert "FIX any one of these set parallelism: 2 in Job team/one: gets quota; no Workload is preempted" in text
+    assert "kube-scheduler places 2 of its 5 pods kubectl patch clusterqueue vision" in text
+    assert "kubectl patch job" not in text
 
 
 def test_a_priority_that_would_preempt_is_among_the_changes(ask: Callable[..., Any]) -> None:
@@ -298,9 +310,10 @@ def test_a_priority_that_would_preempt_is_among_the_changes(ask: Callable[..., A
 
     more = [queue, local, running("low", 5), running("high", 50)]
     job = _job("one", "1", labels={QUEUE: "own"})
-    found = _changes(ask(job, "-o", "json", more=more))
-    assert found == {"nominalQuota": ("cpu 2", "cpu 3"), "priority": ("0", "6")}
+    found = _remedies(ask(job, "-o", "json", more=more))
+    assert "raise the nominalQuota of cpu in flavor on-demand of ClusterQueue own from 2 to 3" in found
+    assert "raise the priority of Workload team/job-one from 0 to 6" in found
 
 
-def test_what_is_admitted_needs_no_change(ask: Callable[..., Any]) -> None:
-    assert _changes(ask(_job("one", "1"), "-o", "json")) == {}
+def test_what_is_admitted_needs_no_remedy(ask: Callable[..., Any]) -> None:
+    assert _remedies(ask(_job("one", "1"), "-o", "json")) == []

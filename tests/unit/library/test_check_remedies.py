@@ -186,8 +186,7 @@ CASES = {
     "a budget for a single pod": Case(
         [*nodes(3), *running(SINGLE, ["n1"])],
         [budget("web", "web", minAvailable=1)],
-        "Scale Deployment shop/web to 2 replicas: kubectl patch deployment web -n shop --type merge -p"
-        """ '{"spec":{"replicas":2}}'""",
+        "Scale Deployment shop/web to 2 replicas: kubectl scale deployment web -n shop --replicas=2",
     ),
     "a budget for a single pod under an autoscaler": Case(
         [*nodes(3), *running(SINGLE, ["n1"]), autoscaler(1, 4)],
