@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.check.report import read_former, since
+from kpreempt.analysis.check.rollout.autoscalers import KIND
 from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.cli.clusters import default_namespace
@@ -17,7 +18,7 @@ from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
 from kpreempt.library.check import applier_for, check_options, only_in_base, server_decisions
-from kpreempt.library.drain import drain_options
+from kpreempt.library.drain import KINDS_FOR_REMEDIES, drain_options
 from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.handlers import answer
 from kpreempt.library.manifests import as_change
@@ -88,6 +89,11 @@ def drain(request: DrainRequest) -> int:
     request = request.having(rules=gate_settings(request.gate, now, command="drain"))
     live = run.connect()
     factory = run.read_scheduler()
-    context = run.context(run.load(live, Needs(extra_fields=factory.extra_fields)), factory, now, live)
+    needs = Needs(
+        extra_fields=factory.extra_fields,
+        keep_document=lambda kind, _: kind in KINDS_FOR_REMEDIES,
+        compare_kinds=[KIND],
+    )
+    context = run.context(run.load(live, needs), factory, now, live)
     found = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     return write_gated(run, request.rules, found)

@@ -199,9 +199,9 @@ class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", 
     Shows whether the nodes drain, what blocks them, and where their pods land. The nodes are cordoned, then drained one
     after another. Evictions respect PodDisruptionBudgets as in the API server, and rejected evictions are retried every
     5 seconds. Controllers create replacement pods, which land, preempt or stay pending. The simulation ends when the
-    nodes are empty or nothing more can happen. For each blocked eviction, kpreempt suggests the smallest change it
-    found that unblocks it. Rules work as in check: options or kpreempt.toml set them. The default output fits on one
-    screen; -v prints everything.
+    nodes are empty or nothing more can happen. If the drain does not finish, kpreempt suggests changes with which it
+    does, each verified by a simulation. Rules work as in check: options or kpreempt.toml set them. The default output
+    fits on one screen; -v prints everything.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated (drain-incomplete if a node does not drain), 2 usage error,
     3 input cannot be read.

@@ -832,7 +832,8 @@ class RuleId(StrEnum):
         " the eviction, or does not allow it while other pods are pending or not ready; two PodDisruptionBudgets"
         " select the same"
         " pod; or kubectl drain needs an option to delete the pod.",
-        advice="Let the budget allow one disruption (maxUnavailable: 1), run one more replica, or add capacity first.",
+        advice="Repair pods that are not ready, restart or scale up the workload, add capacity, or let the budget allow"
+        " one disruption (maxUnavailable: 1).",
         sentence=_drain_blocked,
         option="Every pod that the drain selects must be evicted.",
         takes=OptionType.SWITCH,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
+from time import monotonic
 
 import msgspec
 
 from kpreempt.analysis.check.gate import with_custom_rules
+from kpreempt.analysis.check.rollout.autoscalers import KIND
 from kpreempt.analysis.drain.answer import DrainInput, drain_nodes
 from kpreempt.analysis.drain.kubectl import Upgrade, UpgradePlan, plain_drain, upgraded
 from kpreempt.errors import NotFoundError, UsageError, nearest
@@ -22,12 +24,17 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.check.summary import summary
 from kpreempt.verdict.unread import require
 
+# The kinds whose manifests the search for remedies reads.
+KINDS_FOR_REMEDIES = ("Deployment", KIND)
+# The search for remedies may take this much longer than the simulation of the drain.
+_REMEDY_SECONDS = 5.0
 # The options that select an upgrade.
 _UPGRADE_OPTIONS = "--one-by-one, --max-unavailable N or --surge N"
 
 
 def drain(context: Context, request: Drain) -> Answered:
     """Simulate draining the nodes. Raises ``UsageError``, and ``NotFoundError`` for missing nodes."""
+    started = monotonic()
     gate = request.rules
     assert gate is not None
     context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
@@ -72,6 +79,8 @@ def drain(context: Context, request: Drain) -> Answered:
             is_live=context.is_live,
             removes=request.remove,
             seeks_order=request.best_order,
+            documents=context.loaded.documents,
+            has_time=_time_for_remedies(started),
         ),
         simulation_context(context),
     )
@@ -79,6 +88,21 @@ def drain(context: Context, request: Drain) -> Answered:
     return Answered(
         msgspec.structs.replace(answer, gate=gate.to_source(suppressions), summary=summary(answer)), cluster
     )
+
+
+def _time_for_remedies(started: float) -> Callable[[], bool]:
+    """Return a function that is true until the search for remedies, which its first call starts, took too long.
+
+    It may take as long as everything before it, and a few seconds more.
+    """
+    ends: list[float] = []
+
+    def has_time() -> bool:
+        if not ends:
+            ends.append(2 * monotonic() - started + _REMEDY_SECONDS)
+        return monotonic() < ends[0]
+
+    return has_time
 
 
 def drain_options(request: Drain) -> DrainOptions:

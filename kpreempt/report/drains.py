@@ -8,7 +8,9 @@ import msgspec
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Listing, Part, Phrase, Role, Section, Span, Words
+from kpreempt.report.evidence import join_names
 from kpreempt.report.quoting import message, name, names
+from kpreempt.report.remedies import commands, line, not_tried
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.drain import (
@@ -17,16 +19,15 @@ from kpreempt.verdict.drain import (
     BlockReason,
     Drain,
     DrainOrder,
-    DrainRemedy,
-    DrainRemedyAction,
     NodeRemoval,
     RemovalBlocker,
 )
+from kpreempt.verdict.remedies import Remedy
 
 _SHOWN = 8
 # Priorities on a screen; the findings of the gate are between these.
-_BLOCKED, _OTHERS = 110, 60
-_MAX_LISTED = 5
+_BLOCKED, _FIX, _OTHERS = 110, 105, 60
+_MAX_LISTED, _FIX_LINES = 5, 3
 
 
 def sections(check: Check) -> list[Section]:
@@ -37,10 +38,12 @@ def sections(check: Check) -> list[Section]:
     losses += [
         (name(each.pod), " is lost: no controller recreates it") for each in check.simulation.displaced if each.lost
     ]
-    blocked = [(blocked_phrase(each), list(map(unblock_phrase, each.remedies))) for each in check.blocked]
-    fix = Span("fix: ", "good")
-    shorter: list[list[Words]] = [
-        [(*why, "; " if fixes else "", *((fix, *fixes[0]) if fixes else ()))] for why, fixes in blocked
+    blocked = [(blocked_phrase(each), _of_blocked(each, check)) for each in check.blocked]
+    shorter: list[list[Words]] = [[(*why, *(("; ", *remedies[0]) if remedies else ()))] for why, remedies in blocked]
+    untried = not_tried(check.search)
+    fixes = [
+        (remedy_phrase(each), [Span(text, "code") for text in commands(msgspec.structs.replace(each, options=[]))])
+        for each in check.remedies
     ]
     ends = [(name(node.node), ": ", *node_phrase(check, index)) for index, node in enumerate(check.drained)]
     return [
@@ -57,16 +60,24 @@ def sections(check: Check) -> list[Section]:
         msgspec.structs.replace(
             _section(
                 "BLOCKED",
-                Listing(
-                    [[why, *((fix, *each) for each in fixes)] for why, fixes in blocked], "blocked eviction", _SHOWN
-                ),
-                f"fixes were not tried for {count(check.untried, 'blocked eviction')}" if check.untried else "",
+                Listing([[why, *remedies] for why, remedies in blocked], "blocked eviction", _SHOWN),
+                "",
                 "bad",
             ),
             priority=_BLOCKED,
             reserved_lines=_MAX_LISTED,
             min_lines=_MAX_LISTED,
             short=Section("BLOCKED", blocks=[Listing(shorter, "blocked eviction")], style="bad"),
+        ),
+        Section(
+            "FIX",
+            untried,
+            [Listing([[words, *more] for words, more in fixes], "remedy", _SHOWN)] if fixes else [],
+            style="good",
+            priority=_FIX,
+            reserved_lines=_FIX_LINES,
+            min_lines=_FIX_LINES,
+            short=Section("FIX", untried, [Listing([[words] for words, _ in fixes], "remedy")], style="good"),
         ),
         msgspec.structs.replace(
             _section(
@@ -91,16 +102,34 @@ def _section(label: str, items: Listing, words: str = "", tone: Role = "heading"
 
 def blocked_phrase(blocked: BlockedEviction) -> Phrase:
     """The pods that cannot be evicted, and why."""
-    pods: Phrase = (*names(blocked.pods), " on ", name(blocked.node))
+    ahead = " (not reached yet)" if blocked.is_ahead else ""
+    pods: Phrase = (*names(blocked.pods), " on ", name(blocked.node), ahead)
     return (*pods, ": ", *_WHY[blocked.reason](blocked))
 
 
-def unblock_phrase(unblock: DrainRemedy) -> Phrase:
-    """The fix, and whether it lets the whole drain finish."""
-    ends = "; the drain then finishes" if unblock.finishes else "; this alone does not let the drain finish"
-    pending = unblock.pending_after
-    left = f", with {count(pending, 'pod')} pending" if pending else ""
-    return (*_action(unblock), f"{ends}{left}")
+def _of_blocked(blocked: BlockedEviction, drain: Drain) -> list[Phrase]:
+    """What helps with this alone, if nothing lets the whole drain finish, and what its operator may do."""
+    of_all = bool(drain.remedies)
+    found: list[Phrase] = [] if of_all else [(Span("fix: ", "good"), *remedy_phrase(each)) for each in blocked.remedies]
+    if blocked.advice:
+        found.append((Span("operator: ", "good"), message(blocked.advice.rstrip("."))))
+    return found
+
+
+def remedy_phrase(remedy: Remedy) -> Phrase:
+    """The remedy, and what it brings: ``scale Deployment shop/web to 2 replicas; the drain then finishes``."""
+    ends = "; the drain then finishes" if remedy.solves else "; this alone does not let the drain finish"
+    left = f", with {count(remedy.pending, 'pod')} pending" if remedy.pending else ""
+    return (*line(remedy), f"{ends}{left}{_price(remedy)}")
+
+
+def _price(remedy: Remedy) -> str:
+    """What is lost with the remedy: ``; no controller recreates a/bare``."""
+    found = [f"no controller recreates {join_names(remedy.lost)}"] if remedy.lost else []
+    if remedy.interrupted:
+        verb = agree(len(remedy.interrupted), "has")
+        found.append(f"{join_names(remedy.interrupted)} {verb} no ready pod for a while")
+    return "".join(f"; {each}" for each in found)
 
 
 def removal_phrase(removal: NodeRemoval) -> Phrase:
@@ -108,7 +137,7 @@ def removal_phrase(removal: NodeRemoval) -> Phrase:
     if removal.is_removable:
         return (f"yes, {count(removal.moved, 'pod')} {agree(removal.moved, 'moves')}",)
     if removal.blocker is not None:
-        return (f"no, {_NOT_GOING[removal.blocker]}",)
+        return ("no, ", *_NOT_REMOVED[removal.blocker](removal))
     parts: list[Part] = ["no"]
     for rule in dict.fromkeys(each.rule for each in removal.blocking_pods):
         pods = [each.pod for each in removal.blocking_pods if each.rule is rule]
@@ -133,19 +162,6 @@ def order_phrase(order: DrainOrder) -> Phrase:
     return (*names(order.nodes), f": {moved}{given}{more}")
 
 
-def _action(unblock: DrainRemedy) -> Phrase:
-    target = name(unblock.target)
-    if unblock.action is DrainRemedyAction.SET:
-        return ("set ", name(f"{unblock.field}: {unblock.value}"), " on ", target)
-    if unblock.action is DrainRemedyAction.SCALE:
-        return ("scale ", target, f" to {unblock.value} replicas first")
-    if unblock.action is DrainRemedyAction.DELETE:
-        return ("delete ", target)
-    if unblock.action is DrainRemedyAction.ADD_NODE:
-        return ("add a node like ", name(unblock.target.removeprefix("Node ")), " first")
-    return ("give ", target)
-
-
 def _budget(blocked: BlockedEviction) -> Phrase:
     return ("budget ", *names(blocked.budgets))
 
@@ -153,7 +169,7 @@ def _budget(blocked: BlockedEviction) -> Phrase:
 def _too_few(blocked: BlockedEviction) -> Phrase:
     return (
         *_budget(blocked),
-        f" requires {blocked.desired_healthy:,} healthy pods and has {blocked.current_healthy:,}",
+        f" requires {count(blocked.desired_healthy, 'healthy pod')} and has {blocked.current_healthy:,}",
     )
 
 
@@ -183,6 +199,12 @@ def _message(blocked: BlockedEviction) -> Phrase:
     return (message((blocked.cause or blocked.message).rstrip(".")),)
 
 
+def _option_required(blocked: BlockedEviction) -> Phrase:
+    if " not found" in blocked.message:
+        return ("its DaemonSet does not exist, so nothing recreates the pod (use --force to override)",)
+    return _message(blocked)
+
+
 def _no_scale(blocked: BlockedEviction) -> Phrase:
     owners: Phrase = (" (", *names(blocked.workloads), ")") if blocked.workloads else ()
     return (
@@ -206,17 +228,25 @@ _WHY: dict[BlockReason, Callable[[BlockedEviction], Phrase]] = {
     BlockReason.MULTIPLE_BUDGETS: _several,
     BlockReason.NO_SCALE: _no_scale,
     BlockReason.TERMINATING: _message,
-    BlockReason.OPTION_REQUIRED: _message,
+    BlockReason.OPTION_REQUIRED: _option_required,
     BlockReason.TIMED_OUT: _late,
     BlockReason.OTHER: _message,
 }
 
-_NOT_GOING: dict[RemovalBlocker, str] = {
-    RemovalBlocker.BLOCKED: "a budget blocks an eviction",
-    RemovalBlocker.PENDING: "a pod would stay pending",
-    RemovalBlocker.PREEMPTS: "other pods would be preempted",
-    RemovalBlocker.BUDGETS: "a budget would be violated",
-    RemovalBlocker.NOT_TRIED: "or unknown: not tried, because the cluster has many nodes",
+
+def _kept_by_budget(removal: NodeRemoval) -> Phrase:
+    if not removal.budgets:
+        return ("the eviction of ", *names(removal.pods), " is blocked")
+    verb = agree(len(removal.budgets), "blocks")
+    return (f"{agree(len(removal.budgets), 'PDB')} ", *names(removal.budgets), f" {verb} ", *names(removal.pods))
+
+
+_NOT_REMOVED: dict[RemovalBlocker, Callable[[NodeRemoval], Phrase]] = {
+    RemovalBlocker.BLOCKED: _kept_by_budget,
+    RemovalBlocker.PENDING: lambda each: (*names(each.pods), " would stay pending"),
+    RemovalBlocker.PREEMPTS: lambda each: (*names(each.pods), " would be preempted"),
+    RemovalBlocker.BUDGETS: lambda each: ("PDB ", *names(each.budgets), " would be violated"),
+    RemovalBlocker.NOT_TRIED: lambda _: ("or unknown: not tried, because the cluster has many nodes",),
 }
 _KEEPS: dict[AutoscalerRule, str] = {
     AutoscalerRule.NOT_SAFE_TO_EVICT: "safe-to-evict is false (Cluster Autoscaler)",
@@ -253,15 +283,23 @@ def summary_phrase(drain: Drain) -> Phrase:
         took = f" in at least {clock(drain.min_seconds)}" if drain.min_seconds else " immediately"
         return (*which, f" finishes{took}: {moves}{more}")
     # The outcome of a drain that does not finish.
+    managed = [each for each in drain.blocked if each.manager and not each.is_ahead]
     if any(not each.drained and each.errors for each in drain.drained):
-        ending = "fails"
+        ending: Phrase = (" fails",)
+    elif managed and drain.failing_runs == drain.runs:
+        manager, pods = managed[0].manager, [pod for each in managed for pod in each.pods]
+        ending = (" does not finish unless the operator of ", name(manager), " moves ", *names(pods))
     elif drain.runs > drain.failing_runs > 0:
-        ending = "may never finish"
+        ending = (" may never finish",)
     else:
-        ending = "never finishes" if any(not each.drained for each in drain.drained) else "may not finish"
+        ending = (" never finishes" if any(not each.drained for each in drain.drained) else " may not finish",)
     left = sum(len(each.remaining) for each in drain.drained)
     remaining = f"{count(left, 'pod')} {agree(left, 'stays')}" if left else ""
-    return (*which, f" {ending}: {', '.join(filter(None, (remaining, moves)))}{more}")
+    helps: Phrase = ()
+    if drain.remedies:
+        best = drain.remedies[0]
+        helps = (". It finishes if you ", *line(best), _price(best))
+    return (*which, *ending, f": {', '.join(filter(None, (remaining, moves)))}{more}", *helps)
 
 
 def node_phrase(drain: Drain, index: int) -> Phrase:
@@ -276,4 +314,6 @@ def node_phrase(drain: Drain, index: int) -> Phrase:
         return (f"drained at {clock(node.ended or 0.0)}, {pods}{stays}",)
     if node.errors:
         return ("fails: ", name(node.errors[0]), f"; {pods}{stays}", *left)
-    return (f"waits forever, {pods}{stays}", *left)
+    manager = next((each.manager for each in drain.blocked if each.node == node.node and each.manager), "")
+    waits: Phrase = ("waits for the operator of ", name(manager)) if manager else ("waits forever",)
+    return (*waits, f", {pods}{stays}", *left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from kpreempt.report.amounts import count, format_amount, format_duration
@@ -64,22 +65,48 @@ _REPAIRS = {
 }
 
 
+# What options of ``drain`` do, if their names don't say it.
+_OPTIONS = {
+    "--surge=1": "add the replacement of each node before draining it (--surge 1)",
+    "--one-by-one": "replace the nodes one by one instead of cordoning all of them first (--one-by-one)",
+}
+# Changes that are reported together.
+_GROUPED = (ChangeKind.REPAIR, ChangeKind.CORDON, ChangeKind.UNCORDON, ChangeKind.OPTION)
+
+
 def action(remedy: Remedy, own: str = "") -> str:
     """What to do, in the imperative: ``uncordon n3``. ``own`` is the object in question, which is not named again."""
-    removed = {(each.subject, each.field): each for each in remedy.changes if _removes(each)}
+    parts: list[str] = []
+    for kind, group in groupby(remedy.changes, key=lambda change: change.kind):
+        changes = list(group)
+        if kind is ChangeKind.SET:
+            parts += _settings(changes, own)
+        elif (
+            kind not in _GROUPED or len(changes) == 1 or any(each.field or each.subject in _OPTIONS for each in changes)
+        ):
+            parts += [change_in_words(each, own) for each in changes]
+        else:
+            subjects = [each.subject for each in changes]
+            of_all = " ".join(subjects) if kind is ChangeKind.OPTION else join_names(subjects, limit=_PODS_SHOWN)
+            parts.append("repair " + of_all if kind is ChangeKind.REPAIR else _WORDS[kind].format(subject=of_all))
+    return ", and ".join(parts)
+
+
+def _settings(changes: Sequence[Change], own: str) -> list[str]:
+    """Changes of fields; a field that takes the place of another one says so."""
+    removed = {(each.subject, each.field): each for each in changes if _removes(each)}
     words = []
-    for change in remedy.changes:
+    for change in changes:
         if _removes(change) and change not in removed.values():
             continue
         text = change_in_words(change, own)
-        # A field that takes the place of another one.
         old = next((each for each in removed.values() if each.subject == change.subject), None)
-        if old is not None and change.kind is ChangeKind.SET and not _removes(change):
+        if old is not None and not _removes(change):
             del removed[old.subject, old.field]
             text = f"{_field(change)}: {_value(change.value)} instead of {_field(old)}"
             text = f"set {text}{_of(change, own)}"
         words.append(text)
-    return ", and ".join(words)
+    return words
 
 
 def _removes(change: Change) -> bool:
@@ -119,6 +146,8 @@ def change_in_words(change: Change, own: str = "") -> str:
         return f"add {count(after or 1, 'node')} like {subject}{amounts}"
     if change.kind is ChangeKind.SCALE:
         return f"scale {subject} to {count(after, 'replica')}"
+    if change.kind is ChangeKind.OPTION and subject in _OPTIONS:
+        return _OPTIONS[subject]
     if change.kind is ChangeKind.QUOTA:
         return _quota(change)
     if _removes(change):
@@ -177,17 +206,22 @@ def commands(remedy: Remedy) -> list[str]:
 
     A repair of pods or nodes has no command: what it brings is simulated.
     """
-    tried = [join_options(remedy.options)] if remedy.options else []
+    found = [join_options(remedy.options)] if remedy.options else []
     if any(change.kind is ChangeKind.REPAIR for change in remedy.changes):
-        return tried
-    return [*tried, *map(kubectl, remedy.edits)]
+        return found
+    restarted = {each.subject for each in remedy.changes if each.kind is ChangeKind.RESTART}
+    cordoned = [each.subject for each in remedy.changes if each.kind is ChangeKind.CORDON and not remedy.options]
+    found += [f"kubectl cordon {' '.join(map(shlex.quote, cordoned))}"] if cordoned else []
+    return [*found, *(kubectl(edit, restarts=edit.object in restarted) for edit in remedy.edits)]
 
 
-def kubectl(edit: ObjectEdit) -> str:
-    """The kubectl command for an edit."""
+def kubectl(edit: ObjectEdit, *, restarts: bool = False) -> str:
+    """The kubectl command for an edit, which ``restarts`` a workload."""
     kind, _, name = edit.object.partition(" ")
     namespace, slash, own = name.rpartition("/")
     target = f"{kind.lower()} {own}" + (f" -n {namespace}" if slash else "")
+    if restarts:
+        return f"kubectl rollout restart {target}"
     if edit.deletes:
         return f"kubectl delete {target}"
     if edit.patch.keys() == {"spec"} and edit.patch["spec"].keys() == {"replicas"}:

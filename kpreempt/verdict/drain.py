@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.check import Check
+from kpreempt.verdict.remedies import Remedy, RemedySearch
 
 
 class BlockReason(StrEnum):
@@ -33,33 +34,6 @@ class BlockReason(StrEnum):
     OTHER = "Other"
 
 
-class DrainRemedyAction(StrEnum):
-    """What to do: set a field of a budget, scale a workload, delete an object, add a node, or pass an option."""
-
-    SET = "Set"
-    SCALE = "Scale"
-    DELETE = "Delete"
-    ADD_NODE = "AddNode"
-    OPTION = "Option"
-
-
-class DrainRemedy(SparseRecord, frozen=True, kw_only=True):
-    """A change that lets the evictions proceed, verified by simulating the drain with it.
-
-    ``target`` is the object (``PodDisruptionBudget shop/api``), for ``AddNode`` the node that the new one is like, and
-    for ``Option`` the option of ``kubectl drain``. ``field`` (``maxUnavailable``) replaces the other field of a budget.
-    ``finishes``: the whole drain finishes with this change alone; ``pending_after`` previously running pods are then
-    without a node.
-    """
-
-    action: DrainRemedyAction
-    target: str
-    field: str = ""
-    value: int | str = ""
-    finishes: bool = False
-    pending_after: int = 0
-
-
 class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
     """A node's pods that cannot be evicted, all for the same reason.
 
@@ -67,7 +41,10 @@ class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
     ``cause`` is its detail on the budget. Of the budget's pods, ``current_healthy`` are healthy at the end,
     ``desired_healthy`` are required, and ``expected_pods`` are expected. ``pending`` are its pods without a node, with
     the scheduler's ``pending_message``, and ``unready`` those that run but are not ready. ``since`` is the second of
-    the first rejection. ``remedies`` are ordered by size, smallest first; empty if no single tested change helps.
+    the first rejection. ``manager`` is the custom resource (``Cluster db/pg``) that owns the pods: its operator may
+    move them when the node is cordoned, which is not simulated, and ``advice`` is what to do with it. ``is_ahead``: the
+    drain does not get this far; this would block it once everything before is out of the way. Each of the ``remedies``
+    lets these pods go.
     """
 
     node: str
@@ -84,7 +61,10 @@ class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
     pending_message: str = ""
     unready: list[str] = []
     since: float = 0.0
-    remedies: list[DrainRemedy] = []
+    manager: str = ""
+    advice: str = ""
+    is_ahead: bool = False
+    remedies: list[Remedy] = []
 
 
 class DrainedNode(SparseRecord, frozen=True, kw_only=True):
@@ -147,13 +127,16 @@ class RemovalBlocker(StrEnum):
 class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
     """Whether a node can be removed (``--remove``), or what prevents it: ``blocking_pods`` or the ``blocker``.
 
-    ``moved`` is the number of pods that move.
+    The ``blocker`` is caused by ``pods`` (those that are blocked, pending or preempted) and ``budgets``. ``moved`` is
+    the number of pods that move.
     """
 
     node: str
     is_removable: bool = False
     blocking_pods: list[BlockingPod] = []
     blocker: RemovalBlocker | None = None
+    pods: list[str] = []
+    budgets: list[str] = []
     moved: int = 0
 
 
@@ -176,10 +159,10 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     ``command`` is the simulated drain. It ``finishes`` if every node is drained in every run. ``moved`` pods are
     evicted by the drain, ``preempted`` ones by the scheduler for their replacements, and ``pending_after`` were running
     before and have no node at the end. ``min_seconds`` is the minimum duration in seconds, ``None`` if the drain never
-    ends. ``pods_losing_data`` are pods whose emptyDir is deleted with them. ``untried`` counts blocked evictions for
-    which no remedy was searched, because there are too many. If removable nodes were requested, ``removals`` has each
-    node, and the drain is that of the removable ones. If the best ``order`` was requested, the nodes are drained in
-    that order.
+    ends. ``pods_losing_data`` are pods whose emptyDir is deleted with them. With each of the ``remedies``, the whole
+    drain finishes; ``search`` says how thoroughly remedies were searched. If removable nodes were requested,
+    ``removals`` has each node, and the drain is that of the removable ones. If the best ``order`` was requested, the
+    nodes are drained in that order.
     """
 
     kind: str = "Drain"
@@ -192,6 +175,7 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     drained: list[DrainedNode] = []
     blocked: list[BlockedEviction] = []
     pods_losing_data: list[str] = []
-    untried: int = 0
+    remedies: list[Remedy] = []
+    search: RemedySearch = RemedySearch()
     removals: list[NodeRemoval] = []
     order: DrainOrder | None = None

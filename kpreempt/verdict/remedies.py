@@ -69,10 +69,10 @@ class ChangeKind(StrEnum):
     PIN = "pin"
     SET = "set"
     QUOTA = "quota"
+    RESTART = "restart"
     SCALE = "scale"
     REPAIR = "repair"
     PLACE = "place"
-    RESTART = "restart"
     ADD_NODE = "addNode"
     CREATE = "create"
     DELETE = "delete"
@@ -120,8 +120,9 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     then runs (several if the choice is random). ``evicted`` pods are evicted for it, or ``evictions`` of them if it is
     unknown which; all of them run again, or are replaced. ``stops`` are old pods of the same workload that are stopped
     first. Of the ``pods`` that wait for the same reason, ``scheduled`` then run. ``pending`` counts the pods that ran
-    before and have no node at the end. ``least_ready`` has the number of ready pods at the worst moment for workloads
-    that have fewer than without the remedy. ``assumed`` lists assumptions of the simulation. ``clears_after`` is set if
+    before and have no node at the end. No controller recreates the ``lost`` pods, and the ``interrupted`` workloads
+    have no ready pod for a while; ``least_ready`` has the number of ready pods at the worst moment for workloads that
+    have fewer than without the remedy. ``assumed`` lists assumptions of the simulation. ``clears_after`` is set if
     nothing needs to be done: the problem is over after this many seconds. ``manager`` is the custom resource (``Cluster
     db/pg``) whose operator may revert the changes.
     """
@@ -140,6 +141,8 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
     pending: int = 0
     assumed: list[str] = []
     least_ready: dict[str, int] = {}
+    lost: list[str] = []
+    interrupted: list[str] = []
     clears_after: int | None = None
     manager: str = ""
 

@@ -18,12 +18,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, pods_by_node
-from kpreempt.analysis.check.gate import Facts, GateRules, StaticFinding, Suppressions
+from kpreempt.analysis.check.gate import Facts, GateRules, StaticFinding, Suppressions, evaluate
 from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
-from kpreempt.analysis.drain.kubectl import DrainBatch, DrainRuns, SimulatedDrain, in_order, plain_drain
-from kpreempt.analysis.drain.unblock import DrainVariant, blocked_evictions, budgets_selecting, with_remedies
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.drain.blocked import blocked_evictions, budgets_selecting
+from kpreempt.analysis.drain.kubectl import DrainBatch, DrainPlan, DrainRuns, SimulatedDrain, in_order, plain_drain
+from kpreempt.analysis.drain.remedies import DrainRemedies, DrainSearch, find_remedies
 from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.naming import counted
 from kpreempt.controllers.replacement import is_replaced
@@ -42,19 +44,12 @@ from kpreempt.verdict.drain import (
     BlockReason,
     Drain,
     DrainOrder,
-    DrainRemedy,
-    DrainRemedyAction,
     NodeRemoval,
     RemovalBlocker,
 )
 from kpreempt.verdict.unread import unreadable_of
 
 _BUDGET = "PodDisruptionBudget"
-_OPTIONS = {
-    "--ignore-daemonsets": "ignore_daemon_sets",
-    "--delete-emptydir-data": "delete_empty_dir_data",
-    "--force": "force",
-}
 # Limits of the search for an order: the number of simulated drains, and their decisions times nodes in total. The cost
 # of preparing a simulation is this many decisions per node and pod.
 _MAX_TRIALS = 200
@@ -64,6 +59,7 @@ _PREPARATION_COST = 2
 _MAX_REMOVALS = 60
 _MAX_REMOVAL_DECISIONS = 3_000_000
 _IN_MEMORY = "Memory"
+_NOTHING_HELPS = "No change that was tried helps."
 
 
 class DrainInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +68,8 @@ class DrainInput(msgspec.Struct, frozen=True, kw_only=True):
     If it ``removes``, it determines which of the nodes can be removed, and drains those. If it ``seeks_order``, the
     batches are those of an upgrade, whose nodes are drained in the order found to displace the fewest pods.
     ``description`` is the command as a user would type it. ``runs``, ``worst_of``, ``assumptions`` and ``is_live`` are
-    as in the input of a check.
+    as in the input of a check. ``documents`` are manifests of the cluster's Deployments and HorizontalPodAutoscalers.
+    Remedies are searched while ``has_time`` is true.
     """
 
     cluster: ClusterSnapshot
@@ -88,6 +85,8 @@ class DrainInput(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     removes: bool = False
     seeks_order: bool = False
+    documents: Sequence[Document] = ()
+    has_time: Callable[[], bool] = lambda: True
 
 
 def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
@@ -95,40 +94,39 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
     cluster, scheduler, at = drain_input.cluster, context.scheduler, context.at
     daemon_sets, unknown_owners = _daemon_sets(cluster)
 
-    def runs(
-        base: ClusterSnapshot, batches: Sequence[DrainBatch], options: DrainOptions, arriving: Sequence[Pod] = ()
-    ) -> Simulations[SimulatedDrain]:
-        run = DrainRuns(base, batches, options, daemon_sets, context, arriving)
-        removed = {node for batch in batches for node in batch.nodes}
-        decisions = sum(pod.spec.node_name in removed for pod in base.pods) * len(base.nodes)
-        return Simulations(run, context, decisions=decisions, cluster=base)
+    def runs(plan: DrainPlan) -> Simulations[SimulatedDrain]:
+        removed = {node for batch in plan.batches for node in batch.nodes}
+        decisions = sum(pod.spec.node_name in removed for pod in plan.cluster.pods) * len(plan.cluster.nodes)
+        run = DrainRuns(plan, daemon_sets, context)
+        return Simulations(run, context, decisions=decisions, cluster=plan.cluster)
+
+    def plan_of(batches: Sequence[DrainBatch]) -> DrainPlan:
+        return DrainPlan(cluster=cluster, batches=batches, options=drain_input.options)
 
     batches, removable = drain_input.batches, list[NodeRemoval]()
     if drain_input.removes:
         nodes, removed = removals(
             cluster,
             [name for batch in drain_input.batches for name in batch.nodes],
-            lambda nodes: runs(cluster, plain_drain(nodes), drain_input.options).by_chance(drain_input.seed),
+            lambda nodes: runs(plan_of(plain_drain(nodes))).by_chance(drain_input.seed),
         )
         removable, batches = nodes, plain_drain(removed)
     order: DrainOrder | None = None
     if drain_input.seeks_order:
         batches, order = best_order(
             batches,
-            lambda tried: runs(cluster, tried, drain_input.options).by_chance(drain_input.seed),
+            lambda tried: runs(plan_of(tried)).by_chance(drain_input.seed),
             cluster,
         )
 
-    def again(changed: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
-        options = drain_input.options
-        if option:
-            options = msgspec.structs.replace(options, **{_OPTIONS[option]: True})
-        return runs(changed, batches, options, arriving).by_chance(drain_input.seed)
-
     summary = summed_up(cluster, context.now)
     general = [*drain_input.assumptions, *unknown_owners, *_method_assumptions(drain_input, scheduler)]
-    drains = runs(cluster, batches, drain_input.options)
-    simulated, is_all = drains.run_requested(drain_input.seed, drain_input.runs, drain_input.worst_of)
+    plan = plan_of(batches)
+
+    def run(simulations: Simulations[SimulatedDrain]) -> tuple[list[SimulatedDrain], bool]:
+        return simulations.run_requested(drain_input.seed, drain_input.runs, drain_input.worst_of)
+
+    simulated, is_all = run(runs(plan))
     extra = [] if is_all or not drain_input.worst_of else [not_all(len(simulated))]
     changes = [
         Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.remaining) + each.evicted)
@@ -141,13 +139,24 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=drain_input.is_live)
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
-    new_nodes = [
-        node.name for batch in batches for added in (*batch.surge_nodes, *batch.replacements) for node in added.nodes
-    ]
     judgment = judge(simulated, is_all, changes, facts, drain_input.rules, drain_input.suppressions)
     shown = judgment.shown
-    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, DrainVariant(again, at, new_nodes))
-    findings = [_with_fix(each, blocked) for each in judgment.fields["findings"]]
+    search = DrainSearch(
+        plan=plan,
+        simulate=runs,
+        run=lambda simulations: run(simulations)[0],
+        run_some=lambda simulations, most: list(simulations.run_samples(drain_input.seed, most)),
+        findings_of=lambda each: evaluate(
+            each.simulation, changes, facts(each), drain_input.rules, drain_input.suppressions
+        )[1],
+        daemon_sets=daemon_sets,
+        now=at,
+        settings=scheduler.settings,
+        documents=drain_input.documents,
+        has_time=drain_input.has_time,
+    )
+    helping = find_remedies(search, simulated, shown, judgment.fields["findings"])
+    findings = [_with_remedies(each, helping) for each in judgment.fields["findings"]]
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced
     moved = {each.pod for each in displaced if each.drained}
@@ -167,11 +176,12 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         if finishes
         else None,
         drained=list(shown.works),
-        blocked=blocked,
+        blocked=helping.blocked,
         pods_losing_data=[
             pod.key for pod in cluster.pods if pod.key in moved and pod.has_empty_dir and not pod.is_terminal
         ],
-        untried=untried,
+        remedies=helping.remedies,
+        search=helping.search,
         removals=removable,
         order=order,
         assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *extra])),
@@ -268,13 +278,17 @@ def _of_kueue(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumpti
     return [Assumption("Workloads", "status.admission", message, AssumptionKind.INFORMATIONAL)]
 
 
-def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateFinding:
-    """The finding with the remedy that was verified."""
-    if finding.rule is not RuleId.DRAIN_INCOMPLETE:
+def _with_remedies(finding: GateFinding, helping: DrainRemedies) -> GateFinding:
+    """The finding with what helps, or what is known about that."""
+    key = (finding.rule, finding.subject)
+    if finding.rule is not RuleId.DRAIN_INCOMPLETE and key not in helping.of_findings:
         return finding
-    own = (each for each in blocked if _subject(each) == finding.subject and each.remedies)
-    fixes = [fix_of(remedy) for each in own for remedy in each.remedies]
-    return msgspec.structs.replace(finding, fix=fixes[0]) if fixes else finding
+    own = [each for each in helping.blocked if _subject(each) == finding.subject]
+    remedies = helping.of_findings.get(key, helping.remedies)
+    if finding.rule is RuleId.DRAIN_INCOMPLETE and not remedies:
+        remedies = next((each.remedies for each in own if each.remedies), [])
+    advice = next((each.advice for each in own if each.advice), _NOTHING_HELPS)
+    return msgspec.structs.replace(finding, remedies=remedies, fix="" if remedies else advice)
 
 
 def detail_of(blocked: BlockedEviction) -> str:
@@ -295,20 +309,6 @@ def detail_of(blocked: BlockedEviction) -> str:
     if reason is BlockReason.TIMED_OUT:
         return "evicted, but not terminated before the timeout"
     return (blocked.cause or blocked.message).rstrip(".")
-
-
-def fix_of(unblock: DrainRemedy) -> str:
-    """The remedy as an instruction."""
-    target, value = unblock.target, unblock.value
-    if unblock.action is DrainRemedyAction.SET:
-        return f"Set {unblock.field}: {value} on {target}."
-    if unblock.action is DrainRemedyAction.SCALE:
-        return f"Scale {target} to {value} replicas first."
-    if unblock.action is DrainRemedyAction.DELETE:
-        return f"Delete {target}."
-    if unblock.action is DrainRemedyAction.ADD_NODE:
-        return f"Add a node like {target.removeprefix('Node ')} first."
-    return f"Use {target}."
 
 
 def _pods(count: int) -> str:
@@ -380,21 +380,31 @@ def removals(
         trials += 1
         simulated = drain([*removed, name])
         spent += max(simulated.decisions, 1) * len(cluster.nodes)
-        simulation = simulated.simulation
-        if not simulated.is_drained:
-            why: RemovalBlocker | None = RemovalBlocker.BLOCKED
-        elif any(not each.pending_before for each in simulation.pending):
-            why = RemovalBlocker.PENDING
-        elif any(not each.drained for each in simulation.displaced):
-            why = RemovalBlocker.PREEMPTS
-        else:
-            why = RemovalBlocker.BUDGETS if any(each.violations for each in simulation.budgets) else None
-        found[name] = NodeRemoval(
-            node=name, is_removable=why is None, blocker=why, moved=sum(map(_moves, by_node[name]))
-        )
-        if why is None:
+        found[name] = _removal(name, simulated, sum(map(_moves, by_node[name])))
+        if found[name].is_removable:
             removed.append(name)
     return [found[name] for name in nodes], removed
+
+
+def _removal(node: str, drain: SimulatedDrain, moved: int) -> NodeRemoval:
+    """Whether the node can be removed, by the simulation of its drain."""
+    simulation = drain.simulation
+    blocked = blocked_evictions(drain)
+    pending = [each.pod for each in simulation.pending if not each.pending_before]
+    preempted = [each.pod for each in simulation.displaced if not each.drained]
+    violated = [each.budget for each in simulation.budgets if each.violations]
+    pods, budgets = list[str](), list[str]()
+    if not drain.is_drained:
+        why: RemovalBlocker | None = RemovalBlocker.BLOCKED
+        pods = [pod for each in blocked for pod in each.pods]
+        budgets = list(dict.fromkeys(budget for each in blocked for budget in each.budgets))
+    elif pending:
+        why, pods = RemovalBlocker.PENDING, pending
+    elif preempted:
+        why, pods = RemovalBlocker.PREEMPTS, preempted
+    else:
+        why, budgets = (RemovalBlocker.BUDGETS, violated) if violated else (None, [])
+    return NodeRemoval(node=node, is_removable=why is None, blocker=why, pods=pods, budgets=budgets, moved=moved)
 
 
 def _moves(pod: Pod) -> bool:

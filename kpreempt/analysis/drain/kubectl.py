@@ -19,7 +19,8 @@ from kpreempt.analysis.algorithms import timed_by_part
 from kpreempt.analysis.check.simulations import DecisionTrace, Simulated, SimulationContext
 from kpreempt.analysis.nodes.changes import cordoned_node
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
-from kpreempt.analysis.simulation.client import Client
+from kpreempt.analysis.simulation.client import Client, Controller
+from kpreempt.analysis.simulation.cluster import is_failing, owner_key
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.scheduling import Pace
 from kpreempt.eviction.kubectl_drain import (
@@ -59,6 +60,11 @@ class DrainBatch(msgspec.Struct, frozen=True, kw_only=True):
     surge_nodes: Sequence[Added] = ()
     replacements: Sequence[Added] = ()
     are_deleted: bool = False
+
+    @property
+    def new_nodes(self) -> list[Added]:
+        """All new nodes."""
+        return [*self.surge_nodes, *self.replacements]
 
 
 class RejectedAttempt(msgspec.Struct, frozen=True):
@@ -122,7 +128,9 @@ class NodeWork:
 class KubectlDrain:
     """Drains nodes batch by batch; ``order`` arranges the pods of a node for eviction.
 
-    ``daemon_sets`` are the namespaces and names of existing DaemonSets.
+    ``daemon_sets`` are the namespaces and names of existing DaemonSets. Before pods are evicted, while the first nodes
+    are cordoned, the ``rollouts`` are done and the ``awaited`` pods become ready. An upgrade that ``goes_on`` passes
+    over nodes that it cannot drain.
     """
 
     def __init__(
@@ -132,11 +140,17 @@ class KubectlDrain:
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
         order: Callable[[Sequence[Pod]], list[Pod]] = list,
+        rollouts: Sequence[Controller] = (),
+        awaited: Collection[str] = (),
+        *,
+        goes_on: bool = False,
     ) -> None:
         self._batches = [(batch, [NodeWork(node) for node in batch.nodes]) for batch in batches]
         self._options, self._selector, self._daemon_sets, self._order = options, selector, daemon_sets, order
         self._now = 0
         self._is_begun = False
+        self._is_prepared = False
+        self._rollouts, self._awaited, self._goes_on = rollouts, awaited, goes_on
 
     @property
     def works(self) -> list[NodeWork]:
@@ -153,6 +167,8 @@ class KubectlDrain:
         """The time of the next action in seconds, if nothing else happens before."""
         if self._now == len(self._batches):
             return None
+        if self._is_begun and self._is_waiting(client):
+            return None
         if not self._is_begun or not self._busy():
             return client.cluster.at
         times = [at for work in self._busy() if (at := work.due(client)) is not None]
@@ -167,6 +183,8 @@ class KubectlDrain:
                 nodes = cordoned(client.cluster.snapshot.nodes, batch.nodes)
                 if batch.surge_nodes or nodes != list(client.cluster.snapshot.nodes):
                     self._add_nodes(nodes, batch.surge_nodes, client)
+            if self._is_waiting(client):
+                return
             for work in self._busy():
                 self._continue(work, client)
             waiting = [work for work in works if work.began is None]
@@ -174,17 +192,25 @@ class KubectlDrain:
                 for work in waiting if batch.is_parallel else waiting[:1]:
                     self._begin_node(work, client)
                 continue
-            if self._busy() or (batch.are_deleted and not all(work.is_drained for work in works)):
+            are_deleted = batch.are_deleted and all(work.is_drained for work in works)
+            if self._busy() or (batch.are_deleted and not are_deleted and not self._goes_on):
                 # A node that is not empty is never deleted.
                 if not self._busy():
                     self._now = len(self._batches)
                 return
             self._now += 1
             self._is_begun = False
-            if batch.are_deleted:
+            if are_deleted:
                 names = set(batch.nodes)
                 remaining = [each for each in client.cluster.snapshot.nodes if each.name not in names]
                 self._add_nodes(remaining, batch.replacements, client)
+
+    def _is_waiting(self, client: Client) -> bool:
+        """Whether something has to happen before the first pod is evicted."""
+        if not self._is_prepared:
+            is_rolled_out = all(each.is_done(client) for each in self._rollouts)
+            self._is_prepared = is_rolled_out and all(key in client.cluster.ready for key in self._awaited)
+        return not self._is_prepared
 
     @staticmethod
     def _add_nodes(existing: Sequence[Node], new: Sequence[Added], client: Client) -> None:
@@ -384,37 +410,72 @@ class SimulatedDrain(Simulated, frozen=True):
         return all(each.drained for each in self.works)
 
 
+class DrainPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A drain: the cluster, the nodes in batches, the options, and what happens first.
+
+    Once the nodes are cordoned, ``arriving`` pods are created, and ``rollouts`` makes the controllers of workloads that
+    are rolled out. Pods are evicted when all of that is done and ready. An upgrade that ``goes_on`` passes over nodes
+    that it cannot drain.
+    """
+
+    cluster: ClusterSnapshot
+    batches: Sequence[DrainBatch]
+    options: DrainOptions
+    arriving: Sequence[Pod] = ()
+    rollouts: Callable[[], Sequence[Controller]] = tuple
+    goes_on: bool = False
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether the nodes are replaced."""
+        return any(batch.are_deleted for batch in self.batches)
+
+
 class DrainRuns:
     """A drain that can be simulated any number of times; ``daemon_sets`` are namespaces and names.
 
-    ``arriving`` pods are created first. The cluster is prepared for the scheduler once.
+    The cluster is prepared for the scheduler once.
     """
 
-    def __init__(
-        self,
-        cluster: ClusterSnapshot,
-        batches: Sequence[DrainBatch],
-        options: DrainOptions,
-        daemon_sets: Collection[tuple[str, str]],
-        context: SimulationContext,
-        arriving: Sequence[Pod] = (),
-    ) -> None:
-        self._cluster, self._batches, self._options, self._daemon_sets = cluster, batches, options, daemon_sets
-        self._selector = parse_selector(options.pod_selector)
+    def __init__(self, plan: DrainPlan, daemon_sets: Collection[tuple[str, str]], context: SimulationContext) -> None:
+        self._plan, self._daemon_sets = plan, daemon_sets
+        self._selector = parse_selector(plan.options.pod_selector)
         self._scheduler = timed_by_part(context.scheduler, context.phases)
-        self._now, self._arriving, self._phases = context.at, arriving, context.phases
+        self._now, self._phases = context.at, context.phases
+        owners = {owner for pod in plan.cluster.pods if (owner := owner_key(pod)) and owner[1] == "DaemonSet"}
+        self._missing_owners = {each for each in owners if (each[0], each[2]) not in daemon_sets}
+        self._failing_owners = {owner for pod in plan.cluster.pods if is_failing(pod) and (owner := owner_key(pod))}
         self._prepared: Any = None
 
     def __call__(self, seed: int, choices: DecisionTrace, pace: Pace) -> SimulatedDrain:
         """Run one simulation."""
+        plan = self._plan
         if self._prepared is None:
             with self._phases.phase("prepare"):
-                self._prepared = self._scheduler.prepare(self._cluster, now=self._now)
-        kubectl = KubectlDrain(self._batches, self._options, self._selector, self._daemon_sets, order=pace.in_any_order)
-        start = SimulationStart(arriving=self._arriving, choose=choices.choose, pace=pace, operator=kubectl)
+                self._prepared = self._scheduler.prepare(plan.cluster, now=self._now)
+        rollouts = plan.rollouts()
+        kubectl = KubectlDrain(
+            plan.batches,
+            plan.options,
+            self._selector,
+            self._daemon_sets,
+            order=pace.in_any_order,
+            rollouts=rollouts,
+            awaited=[pod.key for pod in plan.arriving],
+            goes_on=plan.goes_on,
+        )
+        start = SimulationStart(
+            arriving=plan.arriving,
+            missing_owners=self._missing_owners,
+            failing_owners=self._failing_owners,
+            controllers=rollouts,
+            choose=choices.choose,
+            pace=pace,
+            operator=kubectl,
+        )
         with self._phases.phase("simulation"):
             simulation, assumptions, after = simulate(
-                pace.in_drawn_order(self._cluster),
+                pace.in_drawn_order(plan.cluster),
                 start,
                 self._scheduler,
                 now=self._now,
@@ -426,7 +487,7 @@ class DrainRuns:
             seed=seed,
             simulation=simulation,
             assumptions=assumptions,
-            before=self._cluster,
+            before=plan.cluster,
             after=after,
             works=[_drained_node(work, existing) for work in kubectl.works],
             rejected_evictions=[refused for work in kubectl.works for refused in _refused(work)],

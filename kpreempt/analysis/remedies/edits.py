@@ -64,6 +64,10 @@ def edited(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSnap
         if kind not in CLUSTER_KINDS:
             continue
         field = CLUSTER_KINDS[kind].field
+        if edit.creates:
+            records = [*getattr(cluster, field), _record(edit.patch, CLUSTER_KINDS[kind].record)]
+            cluster = msgspec.structs.replace(cluster, **{field: records})
+            continue
         records = [
             changed
             for each in getattr(cluster, field)
@@ -116,7 +120,11 @@ def _edited(record: Any, edit: ObjectEdit) -> Any:
     if metadata.get("deletionTimestamp") and "finalizers" in edit.patch.get("metadata", {}):
         # The API server deletes a terminating object once it has no finalizers.
         return None if not metadata.get("finalizers") else record
-    return msgspec.convert(document, type(record), dec_hook=_decoded)
+    return _record(document, type(record))
+
+
+def _record(document: Any, kind: type) -> Any:
+    return msgspec.convert(document, kind, dec_hook=_decoded)
 
 
 def _decoded(kind: type, value: Any) -> Any:

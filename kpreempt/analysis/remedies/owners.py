@@ -86,6 +86,10 @@ class Owners:
         """The HorizontalPodAutoscaler that sets the workload's replicas; it may itself have a manager (KEDA)."""
         return self._autoscalers.get(workload)
 
+    def scaled_by(self, autoscaler: str) -> str:
+        """The workload that a HorizontalPodAutoscaler scales; empty if there is none."""
+        return next((workload for workload, each in self._autoscalers.items() if each.name == autoscaler), "")
+
 
 def _owner(metadata: ObjectMeta) -> str:
     owner = controller_of(metadata)

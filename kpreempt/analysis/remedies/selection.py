@@ -30,7 +30,8 @@ def _order(remedy: Remedy) -> tuple[object, ...]:
     kind = max((_KINDS[change.kind] for change in remedy.changes), default=0)
     # What ends a rollout deadlock comes before changes to the pod.
     stage = _STAGES[remedy.stage], not remedy.stops
-    return not remedy.solves, is_partial, bool(remedy.evicted), *stage, len(remedy.changes), kind
+    evicts = bool(remedy.interrupted), bool(remedy.evicted)
+    return not remedy.solves, is_partial, *evicts, *stage, len(remedy.changes), kind
 
 
 def _makes_redundant(smaller: Remedy, larger: Remedy) -> bool:
@@ -57,5 +58,6 @@ def _is_as_good(first: Remedy, second: Remedy) -> bool:
         first.solves >= second.solves
         and first.scheduled - first.pods >= second.scheduled - second.pods
         and len(first.evicted) <= len(second.evicted)
+        and len(first.interrupted) <= len(second.interrupted)
         and first.pending <= second.pending
     )

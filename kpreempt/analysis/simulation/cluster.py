@@ -383,6 +383,13 @@ def is_serving(pod: Pod) -> bool:
     return ready.status == "True"
 
 
+def is_failing(pod: Pod) -> bool:
+    """Whether the pod is not ready although its containers were restarted, so that one like it would fail, too."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    is_running = bool(pod.spec.node_name) and pod.is_active
+    return is_running and not is_serving(pod) and any(each.restart_count for each in statuses)
+
+
 def _copied_labels(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
     """The labels that a pod gets from its node, by node name."""
     return {each.name: {key: value for key, value in each.labels.items() if key in NODE_LABELS} for each in nodes}

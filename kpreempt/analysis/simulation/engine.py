@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -84,15 +84,18 @@ class Limits(msgspec.Struct, frozen=True):
 class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     """The start of a simulation: plain pods that are created or deleted, and changed workloads with their controllers.
 
-    ``lost_nodes`` are deleted nodes, of which the cluster has only the pods. ``later`` has further stages; the first
-    one starts once ``controllers`` and ``arriving`` are done if these are ``is_awaited``, else at once. ``run_times``
-    are for pods that end, by owner; all others keep running. ``operator`` works on the nodes meanwhile. ``choose``
-    picks one of the possible results of a decision, ``pace`` the duration of each action.
+    ``lost_nodes`` are deleted nodes, of which the cluster has only the pods. ``missing_owners`` do not exist, so
+    nothing recreates their pods, and new pods of ``failing_owners`` never become ready. ``later`` has further stages;
+    the first one starts once ``controllers`` and ``arriving`` are done if these are ``is_awaited``, else at once.
+    ``run_times`` are for pods that end, by owner; all others keep running. ``operator`` works on the nodes meanwhile.
+    ``choose`` picks one of the possible results of a decision, ``pace`` the duration of each action.
     """
 
     arriving: Sequence[Pod] = ()
     leaving: Sequence[str] = ()
     lost_nodes: Sequence[str] = ()
+    missing_owners: Collection[OwnerKey] = ()
+    failing_owners: Collection[OwnerKey] = ()
     controllers: Sequence[Controller] = ()
     is_awaited: bool = True
     later: Sequence[Stage] = ()
@@ -145,7 +148,7 @@ class _Run:
         self._classes = ClusterSnapshot(priority_classes=cluster.priority_classes, unread=cluster.unread)
         # The priority fields of a new pod, by those in the spec of its template.
         self._admitted: dict[_Priority, _Priority] = {}
-        self._chain = Chain()
+        self._chain = Chain(start.missing_owners)
         self._steps: list[SimulationStep] = []
         self._messages: dict[str, str] = {}
         self._uncertain: dict[str, None] = {}
@@ -522,6 +525,8 @@ class _Run:
                 self._note(StepKind.BLOCKED, pod, node=pod.spec.node_name, reason=ATTACHED_ELSEWHERE, message=message)
             return
         self._without_volume.pop(key, None)
+        if owner_key(pod) in self._start.failing_owners:
+            return
         self.cluster.become_ready(key)
         self._end_later(pod)
         controller = self._manager.of(pod)
@@ -588,7 +593,7 @@ class _Run:
 
     def _replace_soon(self, pod: Pod) -> None:
         """Replace a pod without a simulated controller, now or after a backoff."""
-        moment = timing_of(pod)
+        moment = timing_of(pod) if self._chain.is_recreated(pod) else None
         if moment is ReplacementTiming.AT_ONCE:
             self._soon(lambda: self._replace(pod))
         elif moment is ReplacementTiming.AFTER_BACKOFF:
@@ -780,6 +785,7 @@ class _Run:
                 self._chain.was_evicted(key)
                 and controller is None
                 and timing_of(pod) is ReplacementTiming.AFTER_DELETION
+                and self._chain.is_recreated(pod)
             ):
                 self._soon(lambda: self._replace(pod))
         else:

@@ -7,16 +7,16 @@ workloads, and what lost pods it depends on without being evicted (``broken_depe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
 
 from kpreempt.analysis.simulation.client import Controller
-from kpreempt.analysis.simulation.cluster import SimulatedCluster, Workloads
+from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.controllers.actions import tied_node
 from kpreempt.model.affinity import PodAffinityTerm
-from kpreempt.model.meta import controller_name, controller_of
+from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Service
 from kpreempt.verdict.simulation import (
@@ -341,7 +341,9 @@ class Chain:
     with that key before it, a victim by its key and the number of evictions of that key. So no pod follows from itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, missing_owners: Collection[OwnerKey] = ()) -> None:
+        """Nothing recreates the pods of ``missing_owners``."""
+        self._missing_owners = missing_owners
         self._victims: dict[_Name, list[_Victim]] = {}
         self._times: dict[str, int] = {}
         self._came: dict[str, int] = {}
@@ -361,6 +363,11 @@ class Chain:
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
         victim = _Victim(pod, list(violated), time, is_drained, is_with_node)
         self._victims.setdefault(self._latest(cause), []).append(victim)
+
+    def is_recreated(self, pod: Pod) -> bool:
+        """Whether the pod has a controller, which exists as far as is known."""
+        owner = owner_key(pod)
+        return owner is not None and owner not in self._missing_owners
 
     def was_evicted(self, key: str) -> bool:
         """Whether a pod with that key was evicted."""
@@ -412,7 +419,7 @@ class Chain:
                     lands_on=self._nodes.get(replacement, ""),
                     with_node=victim.is_with_node,
                     drained=victim.is_drained,
-                    lost=controller_of(pod.metadata) is None,
+                    lost=not self.is_recreated(pod),
                 )
             )
             stack += [(replacement, each, depth + 1) for each in self._victims.get(replacement, [])][::-1]

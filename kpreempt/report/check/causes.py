@@ -140,6 +140,12 @@ def remedy_sentence(remedy: Remedy) -> str:
         pods = f"{ready:,} of its pods" if is_named else f"{count(ready, 'pod')} of {workload}"
         none = f"{'it' if is_named else workload} has no ready pod for a while"
         effects.append(f"at worst, {pods} {agree(ready, 'is')} ready" if ready else none)
+    if remedy.interrupted:
+        effects.append(
+            f"{join_names(remedy.interrupted)} {agree(len(remedy.interrupted), 'has')} no ready pod for a while"
+        )
+    if remedy.lost:
+        effects.append(f"no controller recreates {join_names(remedy.lost)}")
     if remedy.stage is RemedyStage.DELETION and any(
         each.deletes and each.object.startswith("Pod ") for each in remedy.edits
     ):

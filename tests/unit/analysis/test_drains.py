@@ -9,6 +9,7 @@ import pytest
 
 from kpreempt.analysis.drain.kubectl import Upgrade
 from kpreempt.gate_rules import RuleId
+from kpreempt.report.remedies import action
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import FindingStatus
 from kpreempt.verdict.drain import AutoscalerRule, BlockReason, Drain, RemovalBlocker
@@ -42,14 +43,8 @@ def reasons(drain: Drain) -> list[tuple[BlockReason, list[str]]]:
 
 
 def helping(drain: Drain) -> list[list[str]]:
-    """What helps each that is blocked: what is done, to what, and whether the drain finishes then."""
-    return [
-        [
-            " ".join(filter(None, (each.action, each.target, each.field, str(each.value)))) + "!" * each.finishes
-            for each in blocked.remedies
-        ]
-        for blocked in drain.blocked
-    ]
+    """What helps each that is blocked: what is done, and whether the drain finishes then."""
+    return [[action(each) + "!" * each.solves for each in blocked.remedies] for blocked in drain.blocked]
 
 
 def failing(drain: Drain) -> set[RuleId]:
@@ -106,31 +101,39 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
         [*nodes(3), *deployment("web", ["n1", "n2"]), budget("web", minAvailable=2)],
         "n1",
         BlockReason.NEVER_ALLOWS,
-        ["Set PodDisruptionBudget shop/web minAvailable 1!", "Set PodDisruptionBudget shop/web maxUnavailable 1!"],
+        [
+            "cordon n1, and restart Deployment shop/web!",
+            "cordon n1, and scale Deployment shop/web to 3 replicas!",
+            "set minAvailable: 1 in PodDisruptionBudget shop/web!",
+        ],
     ),
     "a budget wants all in percent": (
         [*nodes(3), *deployment("web", ["n1", "n2"]), budget("web", minAvailable="100%")],
         "n1",
         BlockReason.NEVER_ALLOWS,
-        ["Set PodDisruptionBudget shop/web maxUnavailable 1!"],
+        ["cordon n1, and restart Deployment shop/web!", "set maxUnavailable: 1 in PodDisruptionBudget shop/web!"],
     ),
     "a budget lets nobody go": (
         [*nodes(3), *deployment("web", ["n1", "n2"]), budget("web", maxUnavailable=0)],
         "n1",
         BlockReason.NEVER_ALLOWS,
-        ["Set PodDisruptionBudget shop/web maxUnavailable 1!"],
+        ["cordon n1, and restart Deployment shop/web!", "set maxUnavailable: 1 in PodDisruptionBudget shop/web!"],
     ),
     "a single replica": (
         [*nodes(2), *deployment("web", ["n1"]), budget("web", minAvailable=1)],
         "n1",
         BlockReason.SINGLE_REPLICA,
-        ["Scale Deployment shop/web replicas 2!", "Set PodDisruptionBudget shop/web maxUnavailable 1!"],
+        [
+            "cordon n1, and restart Deployment shop/web!",
+            "cordon n1, and scale Deployment shop/web to 2 replicas!",
+            "set maxUnavailable: 1 in PodDisruptionBudget shop/web!",
+        ],
     ),
     "no room for the replacement": (
         [*full(), *deployment("web", ["n1", "n1"]), budget("web", maxUnavailable=1)],
         "n1",
         BlockReason.PODS_PENDING,
-        ["AddNode Node n1!", "Set PodDisruptionBudget shop/web maxUnavailable 2!"],
+        ["add 1 node like n1!"],
     ),
     "another pod is not ready": (
         altered(
@@ -140,7 +143,7 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
         ),
         "n1",
         BlockReason.PODS_NOT_READY,
-        ["Set PodDisruptionBudget shop/web maxUnavailable 2!"],
+        ["repair Pod shop/web-old-b!"],
     ),
     "the pod itself is not ready, and the budget not met": (
         altered(
@@ -150,31 +153,35 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
         ),
         "n1",
         BlockReason.NEVER_ALLOWS,
-        ["Set PodDisruptionBudget shop/web maxUnavailable 2!"],
+        ["set unhealthyPodEvictionPolicy: AlwaysAllow in PodDisruptionBudget shop/web!"],
     ),
     "two budgets": (
         [*nodes(2), *deployment("web", ["n1"]), *(budget(name, "web", maxUnavailable=1) for name in ("a", "b"))],
         "n1",
         BlockReason.MULTIPLE_BUDGETS,
-        ["Delete PodDisruptionBudget shop/a!", "Delete PodDisruptionBudget shop/b!"],
+        [
+            "cordon n1, and restart Deployment shop/web!",
+            "delete PodDisruptionBudget shop/a!",
+            "delete PodDisruptionBudget shop/b!",
+        ],
     ),
     "an owner without a scale": (
         [*nodes(2), *running(workload("Job", "crunch"), ["n1"]), budget("crunch", maxUnavailable=1)],
         "n1",
         BlockReason.NO_SCALE,
-        ["Set PodDisruptionBudget shop/crunch minAvailable 0!"],
+        ["set minAvailable: 0 in PodDisruptionBudget shop/crunch!"],
     ),
     "pods of DaemonSets": (
         [*nodes(2), *running(workload("DaemonSet", "logs"), ["n1"])],
         "n1",
         BlockReason.OPTION_REQUIRED,
-        ["Option --ignore-daemonsets!"],
+        ["use --ignore-daemonsets!"],
     ),
     "local storage": (
         [*nodes(2), *deployment("web", ["n1"], pod={"volumes": [{"name": "tmp", "emptyDir": {}}]})],
         "n1",
         BlockReason.OPTION_REQUIRED,
-        ["Option --delete-emptydir-data!"],
+        ["use --delete-emptydir-data!"],
     ),
 }
 

@@ -29,8 +29,10 @@ def test_a_blocked_drain_fails_and_one_that_finishes_passes(kpreempt: Kpreempt) 
     assert (blocked["kind"], blocked["finishes"], blocked["minSeconds"]) == ("Drain", False, None)
     assert blocked["command"] == "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data"
     assert [each["reason"] for each in blocked["blocked"]] == ["SingleReplica"]
-    helps = "Scale Deployment shop/checkout to 2 replicas first."
-    assert [(each["rule"], each["fix"]) for each in blocked["findings"]] == [("drain-incomplete", helps)]
+    assert [each["rule"] for each in blocked["findings"]] == ["drain-incomplete"]
+    kinds = [[change["kind"] for change in remedy["changes"]] for remedy in blocked["remedies"]]
+    assert kinds == [["cordon", "restart"], ["cordon", "scale"], ["set"]]
+    assert blocked["findings"][0]["remedies"] == blocked["remedies"]
     free = answer(kpreempt, "n2", *ALLOWED)
     assert (free["finishes"], free["minSeconds"], free["moved"]) == (True, 30.0, 2)
 
@@ -50,8 +52,8 @@ def test_rules_about_manifests_are_not_evaluated(kpreempt: Kpreempt) -> None:
 
 def test_what_was_forgotten_helps(kpreempt: Kpreempt) -> None:
     refused = answer(kpreempt, "n2", code=1)
-    remedies = [remedy["target"] for each in refused["blocked"] for remedy in each["remedies"]]
-    assert sorted(set(remedies)) == ["--delete-emptydir-data", "--ignore-daemonsets"]
+    assert [each["options"] for each in refused["remedies"]] == [ALLOWED]
+    answer(kpreempt, "n2", *refused["remedies"][0]["options"])
 
 
 def test_nodes_are_named_by_label_in_the_order_of_names(kpreempt: Kpreempt) -> None:
