@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 _WIDE = "wide"
 # A day, in seconds.
 _LONGEST_INTERVAL = 86_400
-# Time limit for finding remedies, for all pods together; a search that is running then is completed.
-_SECONDS_OF_SEARCH = 5.0
 
 
 def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
@@ -120,8 +118,9 @@ class _PendingPoller:
         context = run.context(loaded, self._factory, run.now(), self._live[flags.context])
         context = context._replace(spread=Spread(run.stopwatch, self._request.jobs))
         # A watch repeats the answer every few seconds; only the wide table has the time for a search.
-        seconds = _SECONDS_OF_SEARCH if self._is_wide or not self._request.watch else None
-        found: PendingPods = answer(context, self._request.having(seconds_of_search=seconds)).record
+        is_brief = self._request.watch and not self._is_wide
+        request = self._request.having(seconds_of_search=None) if is_brief else self._request
+        found: PendingPods = answer(context, request).record
         if not self._request.watch:
             return found
         from kpreempt.analysis.pending.pods import changes_since

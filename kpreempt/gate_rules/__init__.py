@@ -308,8 +308,7 @@ class RuleId(StrEnum):
         promise="no known budget is violated",
         meaning="Evictions that violate a PodDisruptionBudget. The scheduler evicts these pods only if it finds no"
         " other victims.",
-        advice="Add capacity first, or let the change request less or have a lower priority, so that it evicts no"
-        " pods.",
+        advice="Add capacity first, or let the change request less or have a lower priority.",
         sentence="budget {name}: {amount:eviction} beyond its allowed disruptions (limit {limit}){pods}",
         option="Maximum number of evictions that may violate a PodDisruptionBudget.",
         is_everyday=True,

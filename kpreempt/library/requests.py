@@ -193,8 +193,9 @@ class Pending(Selected):
     """What happens to each pending pod on its own, in the order in which the queue would try them."""
 
     answered_by = "handlers:pending"
-    # Time limit for finding remedies, for all pods together; ``None`` skips the search.
-    seconds_of_search: float | None = None
+    # Time limit for finding remedies, for all pods together; a search that is running then is completed. ``None`` skips
+    # the search.
+    seconds_of_search: float | None = 5.0
 
 
 class Budgets(Selected):

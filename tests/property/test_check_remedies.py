@@ -185,7 +185,7 @@ def _helps(scenario: Scenario, before: Check, finding: GateFinding, edit: Remedy
     return True
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_remedy_keeps_its_promise_and_silence_is_rare(block: int) -> None:
     offered = possible = 0

@@ -121,6 +121,11 @@ def advice_of(finding: GateFinding) -> str:
     return " ".join(parts)
 
 
+def tested_advice(finding: GateFinding) -> str:
+    """The remedies after a space, for formats that have a rule's general advice elsewhere; empty without remedies."""
+    return f" {advice_of(finding)}" if finding.remedies else ""
+
+
 def remedy_sentence(remedy: Remedy) -> str:
     """What to change, and what else that means, such as ``Set spec.strategy.type: Recreate in Deployment shop/db.``."""
     if remedy.clears_after is not None:

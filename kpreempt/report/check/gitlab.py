@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.gate_rules import RuleId
+from kpreempt.report.check.causes import tested_advice
 from kpreempt.report.check.facts import (
     digest,
     files_without_objects,
@@ -61,6 +62,8 @@ def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, An
     stream = location_of(finding).stream_text
     status = plain(status_phrase(finding))
     description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {status}' if status else ''}"
+    if advice := tested_advice(finding):
+        description += f".{advice}"
     severities = {FindingStatus.FAILS: finding.rule.row.gitlab, FindingStatus.WARNS: "minor"}
     return {
         "description": description,

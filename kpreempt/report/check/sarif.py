@@ -10,6 +10,7 @@ from typing import Any
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.blocks import Phrase
+from kpreempt.report.check.causes import tested_advice
 from kpreempt.report.check.facts import (
     WORDS,
     drift_phrase,
@@ -117,7 +118,7 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
         "ruleId": str(finding.rule),
         "ruleIndex": index,
         "level": _LEVELS.get(finding.status, "note"),
-        "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
+        "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}.{tested_advice(finding)}"},
         "locations": [location],
     }
     if check.previous_run is not None and finding.status.counts:

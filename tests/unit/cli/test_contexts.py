@@ -32,8 +32,9 @@ def config(tmp_path: Path, server: FakeApi) -> list[str]:
 
 @pytest.mark.parametrize("command", ["pending", "budgets"])
 def test_each_answer_stands_under_the_name_of_its_context(kpreempt: Kpreempt, config: list[str], command: str) -> None:
-    alone = {name: kpreempt(command, *config, "--context", name) for name in ("a", "b")}
-    both = kpreempt(command, *config, "--context", "a,b")
+    # Without -v, the answers share a screen.
+    alone = {name: kpreempt(command, *config, "--context", name, "-v") for name in ("a", "b")}
+    both = kpreempt(command, *config, "--context", "a,b", "-v")
     assert both.returncode == 0
     assert both.stdout == f"CONTEXT a\n{alone['a'].stdout}\nCONTEXT b\n{alone['b'].stdout}"
     document = json.loads(kpreempt(command, *config, "--context", "a,b", "-o", "json").stdout)

@@ -51,8 +51,8 @@ def test_rules_that_are_off_are_left_out() -> None:
 def test_findings_have_names_as_code_and_say_where_they_are() -> None:
     assert (
         "**max-pdb-violations:** budget `batch/worker`: 2 evictions beyond its allowed disruptions (limit 0):"
-        " `batch/worker-a` and `batch/worker-b`\n\n- fix: Add capacity first, give the change a lower priority, or"
-        " let the budget allow more.\n- object: `Deployment shop/api`, `./deploy/api v2.yaml:12`\n"
+        " `batch/worker-a` and `batch/worker-b`\n\n- fix: Add capacity first, or let the change request less or have"
+        " a lower priority.\n- object: `Deployment shop/api`, `./deploy/api v2.yaml:12`\n"
     ) in comment(failed())
 
 

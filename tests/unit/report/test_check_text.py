@@ -79,7 +79,7 @@ def test_a_rule_that_fails_has_its_findings_where_they_are_written_and_what_help
     assert lines[start + 1 : start + 5] == [
         "  ✗ max-pdb-violations  budget batch/worker: 2 evictions beyond its allowed disruptions (limit 0):",
         "    batch/worker-a and batch/worker-b",
-        "    fix     Add capacity first, give the change a lower priority, or let the budget allow more.",
+        "    fix     Add capacity first, or let the change request less or have a lower priority.",
         "    object  Deployment shop/api, deploy/api v2.yaml:12",
     ]
     rules = lines[lines.index("  RULE                RESULT       MEASURED     REQUIREMENT") + 1]
