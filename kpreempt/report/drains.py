@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -38,12 +38,13 @@ def sections(check: Check) -> list[Section]:
     losses += [
         (name(each.pod), " is lost: no controller recreates it") for each in check.simulation.displaced if each.lost
     ]
-    blocked = [(blocked_phrase(each), _of_blocked(each, check)) for each in check.blocked]
+    shared = _shared_remedies(check)
+    blocked = [(blocked_phrase(each), _of_blocked(each, check, shared)) for each in check.blocked]
     shorter: list[list[Words]] = [[(*why, *(("; ", *remedies[0]) if remedies else ()))] for why, remedies in blocked]
     untried = not_tried(check.search)
     fixes = [
         (remedy_phrase(each), [Span(text, "code") for text in commands(msgspec.structs.replace(each, options=[]))])
-        for each in check.remedies
+        for each in (*check.remedies, *shared)
     ]
     ends = [(name(node.node), ": ", *node_phrase(check, index)) for index, node in enumerate(check.drained)]
     return [
@@ -107,9 +108,15 @@ def blocked_phrase(blocked: BlockedEviction) -> Phrase:
     return (*pods, ": ", *_WHY[blocked.reason](blocked))
 
 
-def _of_blocked(blocked: BlockedEviction, drain: Drain) -> list[Phrase]:
+def _shared_remedies(drain: Drain) -> list[Remedy]:
+    """The remedies of several blocked evictions that all have the same, if nothing lets the whole drain finish."""
+    found = [each.remedies for each in drain.blocked if each.remedies]
+    return found[0] if not drain.remedies and found[1:] and all(each == found[0] for each in found) else []
+
+
+def _of_blocked(blocked: BlockedEviction, drain: Drain, shared: Sequence[Remedy]) -> list[Phrase]:
     """What helps with this alone, if nothing lets the whole drain finish, and what its operator may do."""
-    of_all = bool(drain.remedies)
+    of_all = bool(drain.remedies or shared)
     found: list[Phrase] = [] if of_all else [(Span("fix: ", "good"), *remedy_phrase(each)) for each in blocked.remedies]
     if blocked.advice:
         found.append((Span("operator: ", "good"), message(blocked.advice.rstrip("."))))

@@ -134,8 +134,31 @@ def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
     return f"{name}: requests {amount(requested)}, {amount(max(free, 0))} free of {amount(allocatable)} ({used})"
 
 
+# What the taint of a controller or an autoscaler says about its node.
+_CONDITIONS = {
+    "node.kubernetes.io/not-ready": "is not ready",
+    "node.kubernetes.io/unreachable": "is unreachable",
+    "node.kubernetes.io/memory-pressure": "is under memory pressure",
+    "node.kubernetes.io/disk-pressure": "is under disk pressure",
+    "node.kubernetes.io/pid-pressure": "is under PID pressure",
+    "node.kubernetes.io/network-unavailable": "has no network",
+    "node.kubernetes.io/out-of-service": "is out of service",
+    "node.cloudprovider.kubernetes.io/uninitialized": "is uninitialized",
+    "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
+    "ToBeDeletedByClusterAutoscaler": "is being removed by Cluster Autoscaler",
+    "DeletionCandidateOfClusterAutoscaler": "is being removed by Cluster Autoscaler",
+    "karpenter.sh/disruption": "is being replaced by Karpenter",
+    "karpenter.sh/disrupted": "is being replaced by Karpenter",
+    "karpenter.sh/unregistered": "is not registered with Karpenter yet",
+    "node-role.kubernetes.io/control-plane": "is of the control plane",
+    "node-role.kubernetes.io/master": "is of the control plane",
+}
+
+
 def rejection_of(status: Status) -> str:
     """Why a node rejects the pod, as a clause about the node: ``is too full``."""
+    if isinstance(status.detail, UntoleratedTaint) and status.detail.key in _CONDITIONS:
+        return _CONDITIONS[status.detail.key]
     words = _WORDS.get(status.plugin)
     if words is not None:
         is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_permanent(status)

@@ -71,7 +71,10 @@ _OPTIONS = {
     "--one-by-one": "replace the nodes one by one instead of cordoning all of them first (--one-by-one)",
 }
 # Changes that are reported together.
-_GROUPED = (ChangeKind.REPAIR, ChangeKind.CORDON, ChangeKind.UNCORDON, ChangeKind.OPTION)
+_GROUPED = (
+    *(ChangeKind.REPAIR, ChangeKind.CORDON, ChangeKind.UNCORDON, ChangeKind.OPTION, ChangeKind.NODE_SELECTOR),
+    *(ChangeKind.NODE_AFFINITY, ChangeKind.POD_AFFINITY, ChangeKind.POD_ANTI_AFFINITY, ChangeKind.HOST_PORT),
+)
 
 
 def action(remedy: Remedy, own: str = "") -> str:
@@ -167,17 +170,18 @@ def _quota(change: Change) -> str:
     return f"raise the {change.field} of {change.subject} from {amounts[0]} to {amounts[1]}"
 
 
-def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
-    """What the remedy brings for a pod: ``lands on n3; no pod is evicted``."""
+def result(remedy: Remedy, *, lacks_budgets: bool = False, is_brief: bool = False) -> Phrase:
+    """What the remedy brings for a pod: ``lands on n3; no pod is evicted``, or ``lands on n3`` if it ``is_brief``."""
+    none = "" if is_brief else "; no pod is evicted"
     nodes = join_names(remedy.nodes, limit=_NODES_SHOWN)
     nodes = nodes.replace(" and ", " or ") if len(remedy.nodes) <= _NODES_SHOWN else f"one of {nodes}"
     some = "" if remedy.pods <= 1 else f"; {remedy.scheduled:,} of {remedy.pods:,} replicas land"
     if any(change.kind is ChangeKind.ADD_NODE and remedy.nodes == [change.field] for change in remedy.changes):
-        return (Span("lands", "good"), f" there; no pod is evicted{some}")
+        return (Span("lands", "good"), f" there{none}{some}")
     if remedy.clears_after is not None:
         return (
             Span("lands", "good"),
-            f" on {nodes} within {format_duration(remedy.clears_after)}; no pod is evicted{some}",
+            f" on {nodes} within {format_duration(remedy.clears_after)}{none}{some}",
         )
     if remedy.stops:
         return (
@@ -185,7 +189,7 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False) -> Phrase:
             f" on {nodes} once {join_names(remedy.stops, limit=_PODS_SHOWN)} has stopped{some}",
         )
     if not remedy.evicted:
-        return (Span("lands", "good"), f" on {nodes}; no pod is evicted{some}")
+        return (Span("lands", "good"), f" on {nodes}{none}{some}")
     evicted = join_names(remedy.evicted, limit=_PODS_SHOWN)
     if 0 < remedy.evictions < len(remedy.evicted):
         evicted = f"{remedy.evictions:,} of {evicted}"
@@ -273,23 +277,36 @@ def not_tried(search: RemedySearch) -> str:
     return "; ".join(parts)
 
 
-def nothing_found(search: RemedySearch) -> str:
-    """A sentence saying that no remedy was found, and how thorough the search was."""
+def nothing_found(search: RemedySearch, *, is_scheduled: bool = False) -> str:
+    """A sentence saying that no remedy was found, and how thorough the search was.
+
+    ``is_scheduled``: the pod gets a node by preempting others, so a remedy would avoid that.
+    """
     if search.reason == "extender":
         return f"not searched: extender {search.extender} fails, which no change can fix"
     rest = not_tried(search)
     more = ", nor does 1 more node like those in the cluster" if search.kinds and not search.untried_kinds else ""
-    return f"no tested change helps{more}{f'; {rest}' if rest else ''}"
+    what = "no tested change avoids the evictions" if is_scheduled else "no tested change helps"
+    return f"{what}{more}{f'; {rest}' if rest else ''}"
 
 
 def remedies_section(
-    label: str, remedies: Sequence[Remedy], search: RemedySearch | None, options: RenderOptions, *, lacks_budgets: bool
+    label: str,
+    remedies: Sequence[Remedy],
+    search: RemedySearch | None,
+    options: RenderOptions,
+    *,
+    lacks_budgets: bool,
+    is_scheduled: bool = False,
 ) -> Section:
-    """The remedies for a pod, numbered, and how thorough the search was."""
+    """The remedies for a pod, numbered, and how thorough the search was.
+
+    ``is_scheduled``: the pod gets a node by preempting others, which a remedy avoids.
+    """
     if not remedies:
         if search is None:
             return Section(label)
-        text = nothing_found(search)
+        text = nothing_found(search, is_scheduled=is_scheduled)
         return Section(label, text, priority=_PRIORITY, short=Section(label, text))
     items: list[list[Words]] = []
     brief: list[list[Words]] = []
@@ -304,7 +321,8 @@ def remedies_section(
     blocks: list[Block] = [Listing(items, noun="change", shown=_SHOWN, is_numbered=True)]
     if search is not None and (rest := not_tried(search)):
         blocks.append(Sentence(Span(rest, "dim")))
-    lead = "either change helps:" if len(remedies) == 2 else "any of these changes helps:" if remedies[1:] else ""
+    helps = "avoids the evictions" if is_scheduled else "helps"
+    lead = f"either change {helps}:" if len(remedies) == 2 else f"any of these changes {helps}:" if remedies[1:] else ""
     short = Section(label, blocks=[Listing(brief, noun="change")])
     return Section(label, lead, blocks, priority=_PRIORITY, is_inline=not lead, short=short)
 

@@ -202,9 +202,16 @@ def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> Ed
         # A term with fields was added by a controller to tie the pod to a node.
         return []
     place: FieldPath = ["spec", "affinity", "nodeAffinity", REQUIRED]
-    whole = dropping(ChangeKind.NODE_AFFINITY, {" or ".join(detail.unmet): place})
+    whole = _dropping_all(ChangeKind.NODE_AFFINITY, detail.unmet, place)
     terms = rules.required.node_selector_terms
     return [*_corrected_terms(context, terms, place), *_relaxed_terms(terms, node, place), whole]
+
+
+def _dropping_all(kind: ChangeKind, names: Sequence[str], place: FieldPath) -> Edit:
+    """An edit that removes a field with everything in it, which has these names."""
+    overrides = Overrides(assignments=[Assignment(format_path(place), None)])
+    changes = [Change(kind, subject=name) for name in names]
+    return Edit(stage=RemedyStage.REQUESTER, changes=changes, overrides=overrides)
 
 
 def values_of(nodes: Sequence[Node], key: str) -> dict[str, list[str]]:
@@ -313,7 +320,7 @@ def _for_affinity(context: EditContext, detail: AffinityConflict) -> EditOptions
     term_names = [f"{term.label_selector or 'no pod'} in {term.topology_key}" for term in terms]
     options = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(term_names)]
     if len(terms) > 1:
-        options.append(dropping(kind, {" and ".join(term_names): place}))
+        options.append(_dropping_all(kind, term_names, place))
     return options
 
 

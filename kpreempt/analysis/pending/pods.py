@@ -417,8 +417,8 @@ def more_nodes(
         return MoreNodes(not_searched="not supported with extenders, or with plugins that depend on pod identity")
     if len(queue) > _MAX_PODS or len(queue) * len(cluster.nodes) > _MAX_EVALUATIONS:
         return MoreNodes(
-            not_searched=f"too many pods and nodes to place all {len(queue):,} together; FIX says for each kind of pod"
-            " whether a new node helps"
+            not_searched=f"too many pods and nodes to place all {len(queue):,} together; the FIX section says for each"
+            " kind of pod whether a new node helps"
         )
     found = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now).run(waiting)
     if num_omitted and found.nodes:
@@ -474,7 +474,7 @@ class _Search:
             for kind, pods in groups:
                 extra[kind.like.name] += not unplaced_in_cluster.isdisjoint(pod.key for pod in pods)
             missing |= unplaced_in_cluster
-        return replace(answer, not_searched="new nodes alone do not place all pods; FIX has other changes")
+        return replace(answer, not_searched="new nodes alone do not place all pods; the FIX section has other changes")
 
     def _by_kind(self, waiting: Sequence[Pod]) -> tuple[list[tuple[Kind, list[Pod]]], list[str]]:
         """The pods for each kind of node, the smallest that could take them; and the pods for which there is none."""

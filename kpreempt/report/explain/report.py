@@ -226,6 +226,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
                 verdict.remedy_search,
                 options,
                 lacks_budgets=are_budgets_unread(verdict.assumptions),
+                is_scheduled=not verdict.outcome.stays_pending,
             ),
             *node_sections(verdict, options),
         ]

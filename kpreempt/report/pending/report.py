@@ -176,7 +176,13 @@ def _fixes(pending: PendingPods) -> Section:
         words: Phrase = (*named, key)
         if remedies:
             each = " (each pod alone)" if len(items) > max(remedies[0].pods, 1) else ""
-            words = (*named, *line(remedies[0]), ": ", *result(remedies[0], lacks_budgets=lacks_budgets), each)
+            words = (
+                *named,
+                *line(remedies[0]),
+                ": ",
+                *result(remedies[0], lacks_budgets=lacks_budgets, is_brief=True),
+                each,
+            )
         facts = (cause for cause in items[0].causes if cause.kind is not CauseKind.ROLLOUT_DEADLOCK)
         lines.append([words, *[cause_in_words(each) for each in facts][:1]])
     return Section("FIX", blocks=[Listing(lines, noun="pod kind")], only="screen", priority=_FIXES, is_inline=True)
