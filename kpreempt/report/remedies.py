@@ -369,7 +369,7 @@ def _resource(cause: Cause) -> str:
 
 
 def _too_large(cause: Cause) -> str:
-    requested, largest = (format_amount(cause.subject, cause.amounts[each]) for each in ("requested", "largest"))
+    requested, largest = (format_amount(cause.subject, cause.amounts.get(each, 0)) for each in ("requested", "largest"))
     return f"no node is large enough: the pod requests {requested} {cause.subject}, and the largest node has {largest}"
 
 

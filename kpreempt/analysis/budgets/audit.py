@@ -107,8 +107,10 @@ def audit_budgets(
                 items[key] = with_violations(items[key], breaches)
         search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
         unsearched = search_priorities(cluster, items, protection, search)
-        remedies.places = partial(_is_placed, cluster=cluster, scheduler=scheduler, prepared=prepared)
         preemptions = PreemptionRemedies(context, decided, positions, owners, spread=spread, has_time=has_time)
+        remedies.places = partial(
+            _is_placed, cluster=cluster, scheduler=scheduler, prepared=prepared, leaves_room=preemptions.leaves_room
+        )
         remedies.keeps_preemptions = preemptions.keeps
     with phases.phase("proposals"):
         # If there is too little time, errors come first.
@@ -152,8 +154,18 @@ def audit_budgets(
     )
 
 
-def _is_placed(pod: Pod, *, cluster: ClusterSnapshot, scheduler: Scheduler, prepared: Any) -> bool:
-    """Whether the scheduler places a new pod without evictions; claims of a StatefulSet are created with the pod."""
+def _is_placed(
+    pod: Pod,
+    *,
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    prepared: Any,
+    leaves_room: Callable[[Pod, str], bool],
+) -> bool:
+    """Whether the scheduler places a new pod without evictions, and no pending pod has to preempt because of it.
+
+    Claims of a StatefulSet are created with the pod.
+    """
     claims = {each.key for each in cluster.persistent_volume_claims}
     volumes = [
         each
@@ -162,7 +174,9 @@ def _is_placed(pod: Pod, *, cluster: ClusterSnapshot, scheduler: Scheduler, prep
         or f"{pod.metadata.namespace}/{each.persistent_volume_claim.claim_name}" in claims
     ]
     pod = replace_in(pod, "spec", volumes=volumes)
-    return scheduler.decide(prepared, pod, records_steps=False, records_scores=False).outcome is Outcome.LANDS
+    verdict = scheduler.decide(prepared, pod, records_steps=False)
+    nodes = verdict.lands_on or verdict.chosen_nodes
+    return verdict.outcome is Outcome.LANDS and all(leaves_room(pod, node) for node in nodes)
 
 
 # The number of PDBs without allowed disruptions for which the violating priority is searched.

@@ -22,7 +22,7 @@ from kpreempt.model.meta import controller_name, grouped, replace_in
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, PriorityClass
-from kpreempt.verdict import PossibleOutcome, Verdict
+from kpreempt.verdict import Outcome, PossibleOutcome, Verdict
 from kpreempt.verdict.budgets import AuditedBudget, Finding, PossibleViolation
 from kpreempt.verdict.remedies import Change, ChangeKind, ObjectEdit, Remedy, RemedySearch, RemedyStage
 
@@ -124,6 +124,7 @@ class PreemptionRemedies:
         keys = {pod.key: equivalence_key_for(self._scheduler, pod) for pod in preemptors}
         first = {keys[pod.key]: pod for pod in reversed(preemptors)}
         self._preemptors = list(first.values())
+        self._pending = [pod for pod, verdict in decided if verdict.outcome is Outcome.LANDS or pod in preemptors]
         self._representatives = {key: first[own].key for key, own in keys.items()}
         self._placed = _placed(decided) & {pod.key for pod in self._preemptors}
         self._running = grouped(
@@ -155,6 +156,16 @@ class PreemptionRemedies:
         )
         self.searches.append(thorough)
         return msgspec.structs.replace(finding, remedies=found)
+
+    def leaves_room(self, pod: Pod, node: str) -> bool:
+        """Whether pending pods violate no PDB because of a new pod on the node that they don't violate now."""
+        if not self._pending:
+            return True
+        running = [*self._cluster.pods, replace_in(pod, "spec", node_name=node)]
+        prepared = self._scheduler.prepare(msgspec.structs.replace(self._cluster, pods=running), now=self._now)
+        decided = [*decide_pending(self._pending, self._scheduler, prepared, spread=self._spread)]
+        after = breaches_of(decided, self._positions, Protection(self._cluster))
+        return not any(_is_worse(each, self._before.get(key, ())) for key, each in after.items())
 
     def keeps(self, old: Sequence[PodDisruptionBudget], new: Sequence[PodDisruptionBudget]) -> bool:
         """Whether, with ``new`` PDBs instead of ``old`` ones, pending pods violate none that they don't violate now."""

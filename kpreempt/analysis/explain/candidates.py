@@ -37,7 +37,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.storage import SELECTED_NODE_ANNOTATION
 from kpreempt.model.taints import Taint, find_untolerated_taint
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
-from kpreempt.schedulers.kube.framework.resources import requests_in_units
+from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Change, ChangeKind, NodeEvaluation, Status
 from kpreempt.verdict.details import (
     AffinityConflict,
@@ -153,6 +153,8 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:
     own = [taint for taint in taints if not is_set_by_controller(taint)]
     if any(map(is_of_control_plane, own)) and not all(map(has_control_plane, context.cluster.nodes)):
         return []
+    if own and _wastes_devices(context):
+        return []
     conditions = [taint for taint in taints if taint not in own and taint.key != CORDON_TAINT]
     changes, stage, uncordons = [], RemedyStage.REQUESTER, list[str]()
     objects: list[ObjectEdit] = []
@@ -179,6 +181,12 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:
     ]
     overrides = Overrides(assignments=tolerations)
     return [Edit(stage=stage, changes=changes, overrides=overrides, uncordons=uncordons, objects=objects)]
+
+
+def _wastes_devices(context: EditContext) -> bool:
+    """Whether the node has devices of which the pod requests none, so that its taints keep it for other pods."""
+    devices = {name for name, amount in context.node.status.allocatable.items() if is_device(name) and amount.nano}
+    return bool(devices) and devices.isdisjoint(pod_requests(context.pod))
 
 
 def _uncordon(node: Node) -> Edit:

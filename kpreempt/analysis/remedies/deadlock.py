@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.analysis.remedies.search import Candidate
 from kpreempt.analysis.simulation.cluster import Workloads, is_serving
-from kpreempt.controllers.actions import scaled_value
+from kpreempt.controllers.actions import SyncError, scaled_value
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
@@ -129,6 +129,10 @@ def _stops_old_pods(deployment: Deployment | None, replicas: int) -> bool:
     rolling = strategy.rolling_update or RollingUpdate()
     unavailable = _DEFAULT if rolling.max_unavailable is None else rolling.max_unavailable
     surge = _DEFAULT if rolling.max_surge is None else rolling.max_surge
-    surges = scaled_value(surge, replicas, round_up=True)
-    # If both are 0, the controller uses a maxUnavailable of 1.
-    return scaled_value(unavailable, replicas, round_up=False) > 0 or surges == 0
+    try:
+        surges = scaled_value(surge, replicas, round_up=True)
+        # If both are 0, the controller uses a maxUnavailable of 1.
+        return scaled_value(unavailable, replicas, round_up=False) > 0 or surges == 0
+    except SyncError:
+        # What the controller does with such a text is unknown, so nothing is said.
+        return True

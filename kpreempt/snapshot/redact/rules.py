@@ -353,6 +353,8 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     storage.VolumeAttachmentSource: {"persistent_volume_name": _volume},
     storage.VolumeAttachmentSpec: {"attacher": _driver, "node_name": _node},
     workloads.RuntimeClassScheduling: {"node_selector": LABELS},
+    workloads.DeploymentStrategy: {"type": WORDS},
+    workloads.RollingUpdate: {"max_unavailable": Renamer.amount, "max_surge": Renamer.amount},
     workloads.RuntimeClass: {"handler": name_rule(Space("handler"))},
     workloads.NamespaceStatus: {"phase": WORDS},
     workloads.LimitRangeItem: {"type": WORDS},

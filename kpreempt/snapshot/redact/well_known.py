@@ -135,6 +135,7 @@ _HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
 # Values of fields that only take a few words.
 WORDS = _words(
     """
+    Recreate RollingUpdate
     True False Unknown Always OnFailure Never Restart RestartAllContainers TCP UDP SCTP Pending Running Succeeded
     In NotIn Exists DoesNotExist Gt Lt Gte Lte
     Failed Available Bound Released Lost Ready PodScheduled DisruptionTarget PodResizePending PodResizeInProgress

@@ -267,7 +267,10 @@ def test_pods_that_are_not_selected_may_take_the_capacity() -> None:
     assert answer.more_nodes.assumed == ["other pending pods (1) do not use this capacity"]
 
 
-TOO_MANY = "too many pods and nodes to place all 2 together; FIX says for each kind of pod whether a new node helps"
+TOO_MANY = (
+    "too many pods and nodes to place all 2 together; the FIX section says for each kind of pod"
+    " whether a new node helps"
+)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ def test_a_surging_pod_on_another_node_never_gets_a_volume_that_one_node_attache
     assert found_by(check, RuleId.VOLUME_ATTACHED_ELSEWHERE) == [("Deployment shop/db", FAILS)]
     assert (
         detail_of(check, RuleId.VOLUME_ATTACHED_ELSEWHERE)
-        == "shop/db-new-1 on n2: volume shop/data can be attached to only one node, and is attached to n1 for"
+        == "rollout deadlock: the new pod waits for a volume that the old pod shop/db-old-a holds until the new pod is"
+        " ready; shop/db-new-1 on n2: volume shop/data can be attached to only one node, and is attached to n1 for"
         " shop/db-old-a"
     )
     assert not end_of(check, "Deployment shop/db").is_done

@@ -17,6 +17,7 @@ from kpreempt.model.meta import LAST_APPLIED, OwnerReference
 from kpreempt.model.pod import Pod, PodAnnotations, annotations_of, with_annotations, without_annotations
 from kpreempt.schedulers.kube.framework import decision_cache
 from kpreempt.snapshot.decode import object_decoder
+from kpreempt.verdict.remedies import RemedyStage
 from tests.factories import make_pod
 
 GROUP, NOMINATED = "scheduling.k8s.io/group-name", "NominatedNodeName"
@@ -67,7 +68,8 @@ def test_they_outlive_plain_data_and_edits() -> None:
     document = pod_document(pod)
     assert document["metadata"]["annotations"] == TOLD
     assert object_decoder(ExtraFields(pod_annotations=True))("Pod", document) == pod
-    edit = Edit(changes=[], overrides=Overrides(assignments=[Assignment("spec.nodeSelector.zone", "z")]))
+    overrides = Overrides(assignments=[Assignment("spec.nodeSelector.zone", "z")])
+    edit = Edit(stage=RemedyStage.REQUESTER, changes=[], overrides=overrides)
     edited = edit_pod(pod, edit)
     assert (annotations_of(edited), edited.spec.node_selector) == (TOLD, {"zone": "z"})
 
