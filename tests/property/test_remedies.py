@@ -16,7 +16,7 @@ from kpreempt.analysis.explain.single_edits import just_above, lower_requests
 from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.remedies.excluded import has_control_plane, is_device, is_of_control_plane, is_set_by_controller
 from kpreempt.analysis.simulation.engine import SimulationStart, simulate
-from kpreempt.analysis.workload.answer import CHOICES
+from kpreempt.analysis.workload.placing import CHOICES
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import NodeSpec
 from kpreempt.model.pod import Pod

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, reject, settings
 from hypothesis import strategies as st
 
-from kpreempt.analysis.workload.answer import Placed, Placing, capacity_answer, last_branch, workload_answer
+from kpreempt.analysis.workload.answer import capacity_answer, workload_answer
 from kpreempt.analysis.workload.in_cluster import WorkloadInput, copies_of
+from kpreempt.analysis.workload.placing import Placed, Placing, last_branch
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube import scheduler as kube_scheduler

@@ -265,7 +265,7 @@ class _Search:
         others = [each for each in self._replicas if each.key != situation.pod.key]
         if not others or len(self._replicas) * len(situation.cluster.nodes) > _MAX_PLACED:
             return
-        from kpreempt.analysis.workload.answer import CHOICES, Placing  # noqa: PLC0415 - only for several replicas
+        from kpreempt.analysis.workload.placing import CHOICES, Placing  # noqa: PLC0415 - only for several replicas
 
         for other in others[:_MAX_FIRST_REPLICAS]:
             nodes: dict[str, None] = {}
@@ -324,7 +324,7 @@ class _Search:
         replicas = self._replicas
         if len(replicas) <= 1 or len(replicas) * len(cluster.nodes) > _MAX_PLACED:
             return 1, 1
-        from kpreempt.analysis.workload.answer import Placing  # noqa: PLC0415 - only for several replicas
+        from kpreempt.analysis.workload.placing import Placing  # noqa: PLC0415 - only for several replicas
 
         try:
             pods = [_edited(each, cluster, [_of_pod(edit) for edit in edits])[0] for each in replicas]
@@ -415,7 +415,7 @@ class _Search:
     def _evicting(self, edit: Edit) -> Remedy | None:
         """The remedy, if all victims run again at the end and no budget is violated, whatever is picked at random."""
         from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - rarely needed
-        from kpreempt.analysis.workload.answer import CHOICES  # noqa: PLC0415
+        from kpreempt.analysis.workload.placing import CHOICES  # noqa: PLC0415
 
         situation = self._situation
         if len(situation.cluster.nodes) > _MAX_NODES_SEARCHED:

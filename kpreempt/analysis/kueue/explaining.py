@@ -26,7 +26,7 @@ from kpreempt.analysis.kueue.readings import (
 )
 from kpreempt.analysis.kueue.remedies import Problem, find_remedies
 from kpreempt.analysis.kueue.requester import Requester
-from kpreempt.analysis.workload.answer import Placing
+from kpreempt.analysis.workload.placing import Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import PodSet, ResourceFlavor, Workload
 from kpreempt.model.meta import with_creation_time

@@ -56,7 +56,7 @@ from kpreempt.analysis.pending.states import (
 )
 from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order, queue_time, rejection_of
 from kpreempt.analysis.unread import unread_events
-from kpreempt.analysis.workload.answer import CHOICES, Placing
+from kpreempt.analysis.workload.placing import CHOICES, Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
