@@ -104,7 +104,11 @@ def advice(finding: GateFinding) -> list[tuple[str, str]]:
 
     Advice of a rule is left out if what it says was tested without success.
     """
-    found = [("or" if index else "fix", remedy_sentence(each)) for index, each in enumerate(finding.remedies)]
+    is_solved = any(each.solves for each in finding.remedies)
+    found = [
+        ("or" if index else "fix", remedy_sentence(each, leaves_others=is_solved and not each.solves))
+        for index, each in enumerate(finding.remedies)
+    ]
     if not found and finding.search.tried and finding.rule in _TESTED_ADVICE:
         number = count(finding.search.tried, "change")
         found = [("fix", f"Nothing found that helps and makes nothing else worse ({number} tested).")]
@@ -126,8 +130,11 @@ def tested_advice(finding: GateFinding) -> str:
     return f" {advice_of(finding)}" if finding.remedies else ""
 
 
-def remedy_sentence(remedy: Remedy) -> str:
-    """What to change, and what else that means, such as ``Set spec.strategy.type: Recreate in Deployment shop/db.``."""
+def remedy_sentence(remedy: Remedy, *, leaves_others: bool = False) -> str:
+    """What to change, and what else that means, such as ``Set strategy.type: Recreate in Deployment shop/db.``.
+
+    ``leaves_others``: other findings remain, which another remedy solves, too.
+    """
     if remedy.clears_after is not None:
         wait = format_duration(remedy.clears_after) if remedy.clears_after else "a moment"
         return f"Nothing to do: the rejected pods are created after about {wait}, when old pods are gone."
@@ -155,6 +162,7 @@ def remedy_sentence(remedy: Remedy) -> str:
         each.deletes and each.object.startswith("Pod ") for each in remedy.edits
     ):
         effects.append("its controller creates it again")
+    effects += ["other findings remain"] if leaves_others else []
     effects += [f"{remedy.manager} may revert it: change it there"] if remedy.manager else []
     more = f" ({'; '.join(effects)})" if effects else ""
     how = [f": {each}" for each in _commands(remedy)[:1]]
