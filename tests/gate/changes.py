@@ -396,7 +396,7 @@ HARMFUL = (
         "a port of the node's that is taken",
         "storage",
         _taken_port,
-        "rollout-stuck",
+        "require-schedulable",
     ),
     Harmful("replicas that push others over their budget", "shop", _PUSHY, "max-pdb-violations"),
     Harmful(

@@ -22,6 +22,7 @@ from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
+from kpreempt.verdict import ChangeKind, Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.factories import redaction_of
 from tests.strategies import EXTENDED, Object
@@ -102,8 +103,20 @@ def verdicts(cluster: ClusterSnapshot, scenario: Object, now: datetime = NOW) ->
 
 
 def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler, now: datetime) -> str:
-    answer = explain_pods(AnalysisContext(cluster, scheduler, now), [ExplainInput(pod=pod)], proposes=True)
-    return render(answer, "json")
+    answers = explain_pods(AnalysisContext(cluster, scheduler, now), [ExplainInput(pod=pod)], proposes=True)
+    return render(list(map(_without_spelling, answers)), "json")
+
+
+def _without_spelling(verdict: Verdict) -> Verdict:
+    """The verdict without what depends on how similar two names are."""
+    remedies = [
+        each for each in verdict.remedies if all(change.kind is not ChangeKind.LABEL_VALUE for change in each.changes)
+    ]
+    causes = [
+        msgspec.structs.replace(each, values={key: nodes for key, nodes in each.values.items() if nodes})
+        for each in verdict.causes
+    ]
+    return msgspec.structs.replace(verdict, remedies=remedies, causes=causes, remedy_search=None)
 
 
 def names_for_tokens(text: str, redaction: Redaction) -> str:

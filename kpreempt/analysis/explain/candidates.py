@@ -31,6 +31,7 @@ from kpreempt.analysis.remedies.excluded import (
 )
 from kpreempt.analysis.what_if import Assignment, Overrides, format_path
 from kpreempt.model.affinity import NodeSelectorTerm
+from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.model.labels import format_requirement
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -233,6 +234,9 @@ def values_of(nodes: Sequence[Node], key: str) -> dict[str, list[str]]:
 
 def _misspelled(context: EditContext, key: str, value: str) -> str:
     """The node's value of the label, if no node has the given value and this is similar to it; else empty."""
+    if context.cluster.taken_at == REDACTED_AT:
+        # Tokens are not spelled like the names that they replace.
+        return ""
     values = values_of(context.cluster.nodes, key)
     own = context.node.labels.get(key, "")
     return own if value not in values and own in similar_to(value, [*values]) else ""

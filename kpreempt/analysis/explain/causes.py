@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kpreempt.analysis.explain.candidates import similar_to, values_of
 from kpreempt.analysis.remedies.excluded import is_device
 from kpreempt.model.affinity import NodeSelectorTerm
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.storage import SELECTED_NODE_ANNOTATION
@@ -112,13 +112,17 @@ def _missing_labels(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object
         (each.key, list(each.values)) for term in terms for each in term.match_expressions if each.operator == "In"
     ]
     keys = list(dict.fromkeys(key for node in cluster.nodes for key in node.labels))
+    # Tokens are not spelled like the names that they replace.
+    is_redacted = cluster.taken_at == REDACTED_AT
     for key, wanted in required:
         values = values_of(cluster.nodes, key)
         if any(value in values for value in wanted):
             continue
         text = f"{key}={wanted[0]}" if len(wanted) == 1 else f"{key} in ({', '.join(wanted)})"
         shown = dict(sorted(values.items(), key=lambda item: -len(item[1]))[:_MOST_NAMED])
-        near: dict[str, list[str]] = {each: [] for each in similar_to(key, keys)} if not values else {}
+        near: dict[str, list[str]] = (
+            {each: [] for each in similar_to(key, keys)} if not values and not is_redacted else {}
+        )
         yield Cause(CauseKind.NO_SUCH_LABEL, text, resource=key, values=shown or near)
 
 
