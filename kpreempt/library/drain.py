@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from shlex import quote
-from time import monotonic
 
 import msgspec
 
@@ -20,21 +19,20 @@ from kpreempt.library.options import fields_of, option_of
 from kpreempt.library.reading import assuming_none
 from kpreempt.library.requests import Drain
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.library.time_limits import time_for_remedies
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.check.summary import summary
 from kpreempt.verdict.unread import require
 
 # The kinds whose manifests the search for remedies reads.
 KINDS_FOR_REMEDIES = ("Deployment", KIND)
-# The search for remedies may take this much longer than the simulation of the drain.
-_REMEDY_SECONDS = 5.0
 # The options that select an upgrade.
 _UPGRADE_OPTIONS = "--one-by-one, --max-unavailable N or --surge N"
 
 
 def drain(context: Context, request: Drain) -> Answered:
     """Simulate draining the nodes. Raises ``UsageError``, and ``NotFoundError`` for missing nodes."""
-    started = monotonic()
+    has_time = time_for_remedies()
     gate = request.rules
     assert gate is not None
     context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
@@ -80,7 +78,7 @@ def drain(context: Context, request: Drain) -> Answered:
             removes=request.remove,
             seeks_order=request.best_order,
             documents=context.loaded.documents,
-            has_time=_time_for_remedies(started),
+            has_time=has_time,
         ),
         simulation_context(context),
     )
@@ -88,21 +86,6 @@ def drain(context: Context, request: Drain) -> Answered:
     return Answered(
         msgspec.structs.replace(answer, gate=gate.to_source(suppressions), summary=summary(answer)), cluster
     )
-
-
-def _time_for_remedies(started: float) -> Callable[[], bool]:
-    """Return a function that is true until the search for remedies, which its first call starts, took too long.
-
-    It may take as long as everything before it, and a few seconds more.
-    """
-    ends: list[float] = []
-
-    def has_time() -> bool:
-        if not ends:
-            ends.append(2 * monotonic() - started + _REMEDY_SECONDS)
-        return monotonic() < ends[0]
-
-    return has_time
 
 
 def drain_options(request: Drain) -> DrainOptions:

@@ -9,27 +9,22 @@ from collections.abc import Callable
 SECONDS_OF_SEARCH = 5.0
 
 
-def time_limit(seconds: float) -> Callable[[], bool]:
-    """Return a function that is true for ``seconds`` after its first call."""
+def time_limit(seconds: float, *, since: float | None = None) -> Callable[[], bool]:
+    """Return a function that is true for ``seconds`` after its first call.
+
+    With ``since``, a time of ``time.monotonic``, the limit is longer by the time from then until the first call.
+    """
     ends: list[float] = []
 
     def has_time() -> bool:
+        now = time.monotonic()
         if not ends:
-            ends.append(time.monotonic() + seconds)
-        return time.monotonic() < ends[0]
+            ends.append(now + seconds + (now - since if since is not None else 0))
+        return now < ends[0]
 
     return has_time
 
 
 def time_for_remedies() -> Callable[[], bool]:
     """Return whether remedies may still be searched: for as long as it took until the first call, plus 5 seconds."""
-    start = time.monotonic()
-    ends: list[float] = []
-
-    def has_time() -> bool:
-        now = time.monotonic()
-        if not ends:
-            ends.append(now + (now - start) + SECONDS_OF_SEARCH)
-        return now < ends[0]
-
-    return has_time
+    return time_limit(SECONDS_OF_SEARCH, since=time.monotonic())

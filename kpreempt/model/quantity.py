@@ -77,6 +77,13 @@ def quantity(text: str) -> Quantity:
     return Quantity(text)
 
 
+def decode_quantity(expected: type, value: object) -> Quantity:
+    """Decode the text of a quantity, as a hook of ``msgspec.convert``. Raises ``NotImplementedError``."""
+    if expected is Quantity:
+        return quantity(str(value))
+    raise NotImplementedError(f"{expected.__name__} has no decoder")
+
+
 def quantity_text(nano: int) -> str:
     """Format an exact amount as Kubernetes may write it: in the largest binary unit that divides it, or in decimal."""
     whole, rest = divmod(nano, NANO_PER_UNIT)

@@ -8,9 +8,8 @@ import msgspec
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Listing, Part, Phrase, Role, Section, Span, Words
-from kpreempt.report.evidence import join_names
 from kpreempt.report.quoting import message, name, names
-from kpreempt.report.remedies import commands, line, not_tried
+from kpreempt.report.remedies import commands, interruptions, line, losses, not_tried
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.drain import (
@@ -132,11 +131,7 @@ def remedy_phrase(remedy: Remedy) -> Phrase:
 
 def _price(remedy: Remedy) -> str:
     """What is lost with the remedy: ``; no controller recreates a/bare``."""
-    found = [f"no controller recreates {join_names(remedy.lost)}"] if remedy.lost else []
-    if remedy.interrupted:
-        verb = agree(len(remedy.interrupted), "has")
-        found.append(f"{join_names(remedy.interrupted)} {verb} no ready pod for a while")
-    return "".join(f"; {each}" for each in found)
+    return "".join(f"; {each}" for each in (*losses(remedy), *interruptions(remedy)))
 
 
 def removal_phrase(removal: NodeRemoval) -> Phrase:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from kpreempt.report.amounts import count, format_amount, format_duration
+from kpreempt.report.amounts import agree, count, format_amount, format_duration
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
@@ -197,6 +197,17 @@ def result(remedy: Remedy, *, lacks_budgets: bool = False, is_brief: bool = Fals
         evicted = f"pods such as {evicted}"
     known = Span("PDBs were not read", "warn") if lacks_budgets else Span("no PDB is violated", "good")
     return (Span("preempts", "warn"), f" {evicted} on {nodes}; ", known, some)
+
+
+def losses(remedy: Remedy) -> list[str]:
+    """The pods that no controller recreates after the remedy, as a sentence; none if there are none."""
+    return [f"no controller recreates {join_names(remedy.lost)}"] if remedy.lost else []
+
+
+def interruptions(remedy: Remedy) -> list[str]:
+    """The workloads without a ready pod during the remedy, as a sentence; none if there are none."""
+    workloads = remedy.interrupted
+    return [f"{join_names(workloads)} {agree(len(workloads), 'has')} no ready pod for a while"] if workloads else []
 
 
 def line(remedy: Remedy) -> Phrase:

@@ -14,7 +14,7 @@ from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.nodes.changes import changed
 from kpreempt.analysis.nodes.copies import NewNodes, Sample, with_nodes
 from kpreempt.analysis.remedies.edits import with_new_templates
-from kpreempt.analysis.remedies.excluded import is_set_by_controller
+from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_set_by_controller
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.search import Candidate, search
 from kpreempt.model.cluster import ClusterSnapshot
@@ -34,7 +34,6 @@ _MOST_SHOWN = 3
 _PRIORITY_CLASS = "spec.template.spec.priorityClassName"
 # The kinds whose pods are replaced when their template changes.
 _ROLLED = ("Deployment", "StatefulSet", "DaemonSet")
-_CORDONED = "node.kubernetes.io/unschedulable"
 _SYSTEM = "system-"
 _Breaches = dict[str, list[PossibleViolation]]
 
@@ -304,5 +303,5 @@ def _is_worse(after: Sequence[PossibleViolation], before: Sequence[PossibleViola
 def _is_only_cordoned(node: Node) -> bool:
     """Whether nothing but a cordon keeps pods from the node."""
     return node.spec.unschedulable and not any(
-        is_set_by_controller(taint) and taint.key != _CORDONED for taint in node.spec.taints
+        is_set_by_controller(taint) and taint.key != CORDON_TAINT for taint in node.spec.taints
     )

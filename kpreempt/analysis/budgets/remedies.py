@@ -13,6 +13,7 @@ import msgspec
 from kpreempt.analysis.budgets.findings import MinimumSizes, min_replicas
 from kpreempt.analysis.budgets.protection import Protection, Workloads
 from kpreempt.analysis.budgets.trial import NEVER, Trial, one_more
+from kpreempt.analysis.check.rollout.kinds import SCALED_KINDS
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.remedies.edits import edited
 from kpreempt.analysis.remedies.owners import Owners
@@ -33,8 +34,6 @@ _FIELDS = {_MIN: "min_available", _MAX: "max_unavailable"}
 _POLICY = "unhealthyPodEvictionPolicy"
 _ALWAYS = "AlwaysAllow"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The kinds whose replicas can be changed.
-_SIZED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 _MOST_TRIED = 12
 _MOST_SHOWN = 3
 # What the name of a PDB has in addition to that of its workload.
@@ -212,7 +211,7 @@ class BudgetRemedies:
         name = _in_namespace(workload, budget.metadata.namespace)
         size = self._owners.size_of(name)
         pods = self._protection.pods_of(budget)
-        if size is None or size + 1 != replicas or workload.partition(" ")[0] not in _SIZED or not pods:
+        if size is None or size + 1 != replicas or workload.partition(" ")[0] not in SCALED_KINDS or not pods:
             return
         pod = one_more(pods[0], size)
         if pod is None or self.places is None or not self._has_time() or not self.places(pod):

@@ -19,6 +19,7 @@ from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.budgets.findings import MinimumSizes, audit_specs, unprotected_workloads
 from kpreempt.analysis.budgets.protection import Protection, Workloads
 from kpreempt.analysis.check.rollout.autoscalers import Autoscaler
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.remedies.edits import edited
 from kpreempt.analysis.remedies.search import Candidate
@@ -46,12 +47,6 @@ _BLOCKING = NEVER | {
 }
 # The most pods that a workload is assumed to lack.
 _MOST_MISSING = 1000
-_SIZED_FIELDS = {
-    "Deployment": "deployments",
-    "StatefulSet": "stateful_sets",
-    "ReplicaSet": "replica_sets",
-    "ReplicationController": "replication_controllers",
-}
 
 
 class Trial:
@@ -278,7 +273,7 @@ def _scaled(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSna
     for edit in edits:
         kind, _, key = edit.object.partition(" ")
         size = edit.patch["spec"]["replicas"]
-        field = _SIZED_FIELDS[kind]
+        field = CLUSTER_KINDS[kind].field
         resized = [
             replace_in(each, "spec", replicas=max(size, _replicas(each)))
             if f"{each.metadata.namespace}/{each.metadata.name}" == key

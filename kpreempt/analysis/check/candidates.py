@@ -16,22 +16,25 @@ from kpreempt.analysis.check.report import CheckedRollout
 from kpreempt.analysis.check.rollout.apply import LAST_APPLIED, last_applied
 from kpreempt.analysis.check.rollout.autoscalers import KIND as AUTOSCALER
 from kpreempt.analysis.check.rollout.autoscalers import is_autoscaler
-from kpreempt.analysis.check.rollout.kinds import is_pod_owner
+from kpreempt.analysis.check.rollout.kinds import SCALED_KINDS, is_pod_owner
 from kpreempt.analysis.check.simulations import Simulated, SimulationContext
 from kpreempt.analysis.check.template_candidates import node_labels, template_candidates
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.explain.candidates import MAX_CUT
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import NewNodes, allocatable_of, kinds_of
+from kpreempt.analysis.remedies.edits import nested
 from kpreempt.analysis.remedies.excluded import SYSTEM_NAMESPACE, is_set_by_controller
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.search import Candidate
 from kpreempt.controllers.actions import is_ready
+from kpreempt.errors import KpreemptError
 from kpreempt.gate_rules import DEADLOCK, RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
+from kpreempt.model.quantity import quantity
 from kpreempt.verdict.check import ChangeKind as ChangedBy
 from kpreempt.verdict.check import GateFinding
 from kpreempt.verdict.remedies import Change, ChangeKind, ObjectEdit, Remedy, RemedyStage
@@ -44,7 +47,6 @@ _ONE_BY_ONE = {"maxSurge": 0, "maxUnavailable": 1}
 _PDB = "PodDisruptionBudget"
 _MAX_CLASSES, _MAX_KINDS, _MAX_NODES = 3, 2, 3
 _STRATEGY_FIELDS = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _MISSING = re.compile(r"must specify (.*)")
 _EXCEEDED = re.compile(r"exceeded quota: .*?, requested: (.*), used: (.*), limited: (.*)")
@@ -113,13 +115,6 @@ class Situation:
             edits=[ObjectEdit(name, patch)],
             manager="" if name in self.manifests else self.owners.manager_of(name),
         )
-
-
-def nested(path: Sequence[str], value: Any) -> Document:
-    """The merge patch that sets a field."""
-    for key in reversed(path):
-        value = {key: value}
-    return value  # type: ignore[no-any-return]
 
 
 def template_path(kind: str) -> tuple[str, ...]:
@@ -295,7 +290,7 @@ def _fewer_replicas(finding: GateFinding, situation: Situation) -> Iterator[Cand
     """The number of replicas that do fit, if the change creates or adds replicas."""
     name = finding.subject
     workload = situation.workloads.get(name)
-    if workload is None or workload.kind not in _SCALED or not situation.manifest(name):
+    if workload is None or workload.kind not in SCALED_KINDS or not situation.manifest(name):
         return
     wanted, before = workload.change.replicas, workload.change.replicas_before or 0
     if not wanted or wanted <= before or situation.owners.autoscaler_of(name) is not None:
@@ -459,9 +454,6 @@ def _lowered(spec: Document, resource: str, wanted: int, room: int) -> dict[str,
 
 
 def _amount(value: Any, resource: str) -> int | None:
-    from kpreempt.errors import KpreemptError  # noqa: PLC0415
-    from kpreempt.model.quantity import quantity  # noqa: PLC0415
-
     try:
         nano = quantity(str(value)).nano
     except (KpreemptError, ValueError):
@@ -644,7 +636,7 @@ def _one_more(workload: str, size: int, situation: Situation) -> Iterator[Candid
         name, more = autoscaler.name, autoscaler.min + 1
         if more <= autoscaler.max:
             yield situation.set_in(name, "spec.minReplicas", more, {"spec": {"minReplicas": more}}, _CAPACITY)
-    elif kind in _SCALED:
+    elif kind in SCALED_KINDS:
         yield Candidate(
             stage=_CAPACITY,
             changes=[Change(ChangeKind.SCALE, subject=workload, before=size, after=size + 1)],

@@ -11,7 +11,7 @@ from typing import Any
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.naming import some_of
-from kpreempt.analysis.remedies.edits import merge_patch
+from kpreempt.analysis.remedies.edits import merge_patch, nested
 from kpreempt.analysis.remedies.search import Candidate
 from kpreempt.analysis.what_if import Assignment, assign
 from kpreempt.errors import UsageError
@@ -50,9 +50,7 @@ def template_candidates(
                 assign(template, Assignment(field, value if _AMOUNTS in field else _parsed(value)))
         except UsageError:
             continue
-        patch: Any = merge_patch(spec, template["spec"])
-        for key in reversed(path):
-            patch = {key: patch}
+        patch = nested(path, merge_patch(spec, template["spec"]))
         if template["spec"] != spec:
             yield Candidate(stage=remedy.stage, changes=remedy.changes, edits=[ObjectEdit(workload, patch)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from kpreempt.analysis.check.rollout.kinds import MUTATING, VALIDATING
+from kpreempt.analysis.check.rollout.kinds import MUTATING, SCALED_KINDS, VALIDATING
 from kpreempt.analysis.naming import some_of
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -14,7 +14,6 @@ from kpreempt.verdict.unread import absent, unreadable_of
 _AUTOSCALER = "HorizontalPodAutoscaler"
 _QUOTAS = "ResourceQuota"
 _DAMAGE_WHEN_PRUNED = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "Service")
-_SCALED = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
 _CREATES_PODS = (
     "Pod",
     "Deployment",
@@ -61,7 +60,10 @@ def unread_except_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) ->
     """
     if not kinds:
         return []
-    return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *_only_reported(cluster, MUTATING)]
+    return [
+        *unreadable_of(cluster, [_AUTOSCALER] if not set(kinds).isdisjoint(SCALED_KINDS) else []),
+        *_only_reported(cluster, MUTATING),
+    ]
 
 
 def unread_policies(cluster: ClusterSnapshot, changes: Iterable[Change]) -> list[Assumption]:

@@ -12,11 +12,11 @@ from functools import cached_property
 import msgspec
 
 from kpreempt.analysis.check.rollout.controller_inputs import deployment_state
-from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
+from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, SCALED_KINDS
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.drain.blocked import budgets_selecting, operator_of
 from kpreempt.analysis.drain.kubectl import DrainPlan, Upgrade
-from kpreempt.analysis.remedies.excluded import is_set_by_controller
+from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_set_by_controller
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.search import Candidate
 from kpreempt.analysis.simulation.cluster import is_serving
@@ -42,11 +42,9 @@ OPTIONS = {
 # An upgrade replaces each node: before it is drained, or after.
 UPGRADES = {"--surge=1": Upgrade(max_unavailable=1, surge=1), "--one-by-one": Upgrade(max_unavailable=1)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SCALED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 _SELECTING = ("Deployment", "StatefulSet")
 _RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 _POLICY_GATE = "PDBUnhealthyPodEvictionPolicy"
-_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 # A workload is scaled up by this number of replicas at most.
 _MOST_REPLICAS = 10
 # More cordoned nodes are not proposed to be uncordoned one by one.
@@ -169,12 +167,12 @@ class Candidates:
             each for each in self._plan.cluster.nodes if each.spec.unschedulable and each.name not in self._nodes
         ]
         for node in cordoned[:_MOST_UNCORDONED]:
-            if any(is_set_by_controller(taint) and taint.key != _UNSCHEDULABLE for taint in node.spec.taints):
+            if any(is_set_by_controller(taint) and taint.key != CORDON_TAINT for taint in node.spec.taints):
                 continue
             taints = [
                 {name: value for name in ("key", "value", "effect") if (value := getattr(taint, name))}
                 for taint in node.spec.taints
-                if taint.key != _UNSCHEDULABLE
+                if taint.key != CORDON_TAINT
             ]
             yield Candidate(
                 stage=RemedyStage.CAPACITY,
@@ -221,7 +219,7 @@ class Candidates:
         """The workload with as many more replicas as its budget needs, through its autoscaler if it has one."""
         kind = workload.partition(" ")[0]
         size = self._owners.size_of(workload)
-        if kind not in _SCALED or not size or self._owners.manager_of(workload) or self._has_unready(workload):
+        if kind not in SCALED_KINDS or not size or self._owners.manager_of(workload) or self._has_unready(workload):
             return
         enough = (n for n in range(size + 1, size + 1 + _MOST_REPLICAS) if budget is None or _allows_one(budget, n))
         replicas = next(enough, None)

@@ -23,6 +23,7 @@ from kpreempt.analysis.explain.single_edits import (
     lower_requests,
 )
 from kpreempt.analysis.remedies.excluded import (
+    CORDON_TAINT,
     has_control_plane,
     is_device,
     is_of_control_plane,
@@ -52,8 +53,8 @@ from kpreempt.verdict.details import (
 )
 from kpreempt.verdict.remedies import ObjectEdit, RemedyStage
 
-_REPELLING = frozenset({"NoSchedule", "NoExecute"})
-CORDON_TAINT = "node.kubernetes.io/unschedulable"
+# The effects of taints that keep pods away.
+REPELLING = frozenset({"NoSchedule", "NoExecute"})
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # A pod whose request is cut by more than this share is another pod.
 MAX_CUT = 0.5
@@ -144,7 +145,7 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:
     """Uncordon or repair the node, and tolerate its own taints."""
     spec, name = context.node.spec, context.node.name
     taints = [
-        taint for taint in spec.taints if find_untolerated_taint([taint], context.pod.spec.tolerations, _REPELLING)
+        taint for taint in spec.taints if find_untolerated_taint([taint], context.pod.spec.tolerations, REPELLING)
     ]
     if any(map(is_set_by_autoscaler, taints)):
         # The node is about to be removed, or not ready yet.

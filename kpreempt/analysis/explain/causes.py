@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from kpreempt.analysis.explain.candidates import similar_to, values_of
+from kpreempt.analysis.explain.candidates import REPELLING, similar_to, values_of
+from kpreempt.analysis.nodes.copies import HOST_NAME
 from kpreempt.analysis.remedies.excluded import is_device
 from kpreempt.model.affinity import NodeSelectorTerm
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
@@ -23,11 +23,6 @@ from kpreempt.verdict.details import (
 )
 from kpreempt.verdict.remedies import Cause, CauseKind
 
-if TYPE_CHECKING:
-    pass
-
-_HOSTNAME = "kubernetes.io/hostname"
-_REPELLING = frozenset({"NoSchedule", "NoExecute"})
 _MOST_NAMED = 5
 _CONTAINERS = "containers"
 # Capacity that is not allocatable is worth mentioning from this share on.
@@ -49,7 +44,7 @@ def causes_of(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[Caus
 def _gone_nodes(cluster: ClusterSnapshot, details: Sequence[object]) -> Iterator[Cause]:
     """Claims and volumes that are tied to nodes that do not exist."""
     names = {node.name for node in cluster.nodes}
-    hostnames = {node.labels.get(_HOSTNAME, node.name) for node in cluster.nodes}
+    hostnames = {node.labels.get(HOST_NAME, node.name) for node in cluster.nodes}
     claims = {each.key: each for each in cluster.persistent_volume_claims}
     volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
     seen = set()
@@ -67,7 +62,7 @@ def _gone_nodes(cluster: ClusterSnapshot, details: Sequence[object]) -> Iterator
             value
             for term in terms
             for each in term.match_expressions
-            if each.key == _HOSTNAME and each.operator == "In"
+            if each.key == HOST_NAME and each.operator == "In"
             for value in each.values
         ]
         if hosts and hostnames.isdisjoint(hosts):
@@ -139,7 +134,7 @@ def _empty_domains(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object]
 
 def _repels(node: Node, pod: Pod) -> bool:
     return node.spec.unschedulable or (
-        find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _REPELLING) is not None
+        find_untolerated_taint(node.spec.taints, pod.spec.tolerations, REPELLING) is not None
     )
 
 
@@ -163,10 +158,6 @@ def _parts(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> Iterator[Cau
             yield Cause(CauseKind.RESERVED, resource, nodes=[name], amounts=amounts)
 
 
-def _containers(pod: Pod, resource: str) -> dict[str, int]:
-    return {each.name: _amount(each.resources.requests, resource) for each in pod.spec.containers}
-
-
 def _parts_of(pod: Pod, resource: str) -> dict[str, int]:
     """The containers, or an init container that needs more than all of them, and the overhead."""
     init = {
@@ -175,7 +166,7 @@ def _parts_of(pod: Pod, resource: str) -> dict[str, int]:
         if each.restart_policy != "Always"
     }
     largest = max(init, key=lambda name: init[name], default="")
-    parts = {_CONTAINERS: sum(_containers(pod, resource).values())}
+    parts = {_CONTAINERS: sum(_amount(each.resources.requests, resource) for each in pod.spec.containers)}
     if largest and init[largest] > parts[_CONTAINERS]:
         parts = {f"init container {largest}": init[largest]}
     overhead = _amount(pod.spec.overhead, resource)

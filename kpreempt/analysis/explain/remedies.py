@@ -12,7 +12,7 @@ verified by a verdict on the cluster with that node. Whether an autoscaler would
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -42,7 +42,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
-from kpreempt.verdict import Change, ChangeKind, Outcome, Status, Verdict
+from kpreempt.verdict import Change, ChangeKind, NodeEvaluation, Outcome, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 from kpreempt.verdict.remedies import Cause, ObjectEdit, Remedy, RemedySearch, RemedyStage
 
@@ -131,14 +131,17 @@ def limit_of(situation: Situation) -> int:
     return min(_MAX_VERDICTS, max(_MIN_VERDICTS, _VERDICTS_TIMES_NODES // max(len(situation.cluster.nodes), 1)))
 
 
-def nearest_nodes(scheduler: Scheduler, situation: Situation) -> list[str]:
-    """The nodes with the fewest rejections, then those that lack the least; a few of each kind of rejection."""
+def nearest_nodes(scheduler: Scheduler, situation: Situation) -> dict[str, NodeEvaluation]:
+    """What the filters say about each of the nodes with the fewest rejections, then those that lack the least.
+
+    The nearest is first. There are a few nodes for each kind of rejection.
+    """
     ranked = []
     for order, name in enumerate(_sample(situation.verdict)):
         evaluation = scheduler.describe_node(situation.prepared, situation.pod, name)
         rejections = rejections_of(evaluation)
-        ranked.append((len(rejections), sum(map(_distance, rejections)), order, name))
-    return [name for *_, name in sorted(ranked)[:_MAX_NODES_TRIED]]
+        ranked.append((len(rejections), sum(map(_distance, rejections)), order, name, evaluation))
+    return {name: evaluation for *_, name, evaluation in sorted(ranked)[:_MAX_NODES_TRIED]}
 
 
 def _sample(verdict: Verdict) -> list[str]:
@@ -281,13 +284,12 @@ class _Search:
                 yield remedy_of([edit], 0, nodes=[*nodes], scheduled=1, pods=1)
                 return
 
-    def on_nodes(self, names: Sequence[str]) -> Iterator[Remedy]:
+    def on_nodes(self, evaluations: Mapping[str, NodeEvaluation]) -> Iterator[Remedy]:
         """The changes with which the pod lands on one of these nodes, or thereby on another one."""
         situation = self._situation
         nodes = {node.name: node for node in situation.cluster.nodes}
-        for name in names:
+        for name, evaluation in evaluations.items():
             context = EditContext(situation.pod, situation.cluster, nodes[name])
-            evaluation = self._scheduler.describe_node(situation.prepared, situation.pod, name)
             for edits in combinations_for(context, evaluation):
                 remedy = self._landing(edits, name)
                 if remedy is not None:

@@ -27,7 +27,7 @@ from kpreempt.analysis.what_if import Assignment, Overrides, Step, format_path, 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, annotations_of, with_annotations
-from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity
+from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, decode_quantity, quantity
 from kpreempt.verdict import Change, ChangeKind, Code, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 from kpreempt.verdict.remedies import ObjectEdit, RemedyStage
@@ -107,7 +107,7 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
         for each in edit.overrides.assignments
     ]
     document = override_pod(pod_document(pod), msgspec.structs.replace(edit.overrides, assignments=assignments))
-    edited = msgspec.convert(document, Pod, dec_hook=_quantity)
+    edited = msgspec.convert(document, Pod, dec_hook=decode_quantity)
     # Edits change no annotations, so keep all that were read.
     annotations = annotations_of(pod)
     return with_annotations(edited, annotations) if annotations else edited
@@ -130,12 +130,6 @@ def _as_yaml(value: Any) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _YAML_WORDS:
         return value
     return json.dumps(value, separators=(",", ":"))
-
-
-def _quantity(kind: type, value: Any) -> Any:
-    if kind is Quantity:
-        return quantity(str(value))
-    raise NotImplementedError(f"{kind.__name__} has no decoder")
 
 
 EditOptions = list[Edit]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.remedies.edits import merge_patched
+from kpreempt.analysis.remedies.edits import merge_patched, nested
 from kpreempt.model.documents import mapping_in
 from kpreempt.model.kueue import QUEUE_LABEL, Workload
 from kpreempt.model.meta import controller_of, replace_in
@@ -68,10 +68,7 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
         if self.kind not in _TEMPLATES:
             return None
         path = _TEMPLATES[self.kind]
-        patch: Document = change(mapping_in(self.document, *path))
-        for key in reversed(path):
-            patch = {key: patch}
-        return ObjectEdit(self.object, patch)
+        return ObjectEdit(self.object, nested(path, change(mapping_in(self.document, *path))))
 
     def with_queue(self, name: str) -> tuple[str, ObjectEdit]:
         """The field and the edit for another LocalQueue."""

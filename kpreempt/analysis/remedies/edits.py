@@ -14,7 +14,7 @@ from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import mapping_in
 from kpreempt.model.pod import Pod
-from kpreempt.model.quantity import Quantity, quantity
+from kpreempt.model.quantity import decode_quantity
 from kpreempt.verdict.remedies import ObjectEdit
 
 
@@ -42,6 +42,13 @@ def merge_patch(before: Any, after: Any) -> Any:
         elif key not in before or known != value:
             patch[key] = value
     return patch
+
+
+def nested(path: Sequence[str], value: Any) -> Document:
+    """The merge patch that sets a field."""
+    for key in reversed(path):
+        value = {key: value}
+    return value  # type: ignore[no-any-return]
 
 
 def edited_documents(documents: Iterable[Document], edits: Sequence[ObjectEdit]) -> list[Document]:
@@ -73,8 +80,6 @@ def edited(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) -> ClusterSnap
             for each in getattr(cluster, field)
             if (changed := _edited(each, edit) if _name_of(each) == name else each) is not None
         ]
-        if edit.creates:
-            records.append(msgspec.convert(edit.patch, CLUSTER_KINDS[kind].record, dec_hook=_decoded))
         cluster = msgspec.structs.replace(cluster, **{field: records})
     return cluster
 
@@ -96,7 +101,7 @@ def with_new_templates(cluster: ClusterSnapshot, edits: Sequence[ObjectEdit]) ->
         if patch is None:
             return pod
         document = merge_patched(msgspec.to_builtins(pod.spec, enc_hook=str), patch)
-        spec = msgspec.convert(document, type(pod.spec), dec_hook=_decoded)
+        spec = msgspec.convert(document, type(pod.spec), dec_hook=decode_quantity)
         chosen = classes.get(spec.priority_class_name)
         if "priorityClassName" in patch and chosen is not None:
             spec = msgspec.structs.replace(
@@ -124,10 +129,4 @@ def _edited(record: Any, edit: ObjectEdit) -> Any:
 
 
 def _record(document: Any, kind: type) -> Any:
-    return msgspec.convert(document, kind, dec_hook=_decoded)
-
-
-def _decoded(kind: type, value: Any) -> Any:
-    if kind is Quantity:
-        return quantity(str(value))
-    raise NotImplementedError(f"{kind.__name__} has no decoder")
+    return msgspec.convert(document, kind, dec_hook=decode_quantity)

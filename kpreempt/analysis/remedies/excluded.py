@@ -13,9 +13,10 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint
 
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _OF_CONDITIONS = frozenset(
     {
-        "node.kubernetes.io/unschedulable",
+        CORDON_TAINT,
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
         "node.kubernetes.io/memory-pressure",
@@ -72,11 +73,6 @@ def is_critical(pod: Pod) -> bool:
         or pod.spec.priority_class_name in _CRITICAL_CLASSES
         or (owner is not None and owner.kind == "Node")
     )
-
-
-def comes_back(pod: Pod) -> bool:
-    """Whether a controller or the kubelet creates the pod again after its deletion."""
-    return pod.is_mirror or controller_of(pod.metadata) is not None
 
 
 def is_device(resource: str) -> bool:

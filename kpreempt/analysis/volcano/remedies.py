@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.nodes.copies import Copier, kinds_of, with_nodes
 from kpreempt.analysis.remedies.edits import edited, merge_patched
-from kpreempt.analysis.remedies.excluded import is_critical
+from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_critical
 from kpreempt.analysis.remedies.search import Candidate, first_step, search, similar_name
 from kpreempt.analysis.volcano.jobs import VolcanoJob, read_volcano_job
 from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest
@@ -350,9 +350,7 @@ class _Candidates:
     def _cordoned(self) -> Iterator[Candidate]:
         cordoned = [node for node in self._cluster.nodes if node.spec.unschedulable]
         for node in cordoned:
-            taints = [
-                msgspec.to_builtins(each) for each in node.spec.taints if each.key != "node.kubernetes.io/unschedulable"
-            ]
+            taints = [msgspec.to_builtins(each) for each in node.spec.taints if each.key != CORDON_TAINT]
             edit = ObjectEdit(f"Node {node.name}", {"spec": {"unschedulable": None, "taints": taints or None}})
             change = Change(ChangeKind.UNCORDON, node.name)
             yield Candidate(stage=RemedyStage.CAPACITY, changes=[change], edits=[edit])

@@ -13,7 +13,7 @@ from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.evidence import join_names
 from kpreempt.report.quoting import names, plain
-from kpreempt.report.remedies import action, kubectl, not_tried
+from kpreempt.report.remedies import action, interruptions, kubectl, losses, not_tried
 from kpreempt.verdict.check import GateFinding
 from kpreempt.verdict.remedies import ChangeKind, Remedy, RemedyStage
 
@@ -152,12 +152,7 @@ def remedy_sentence(remedy: Remedy, *, leaves_others: bool = False) -> str:
         pods = f"{ready:,} of its pods" if is_named else f"{count(ready, 'pod')} of {workload}"
         none = f"{'it' if is_named else workload} has no ready pod for a while"
         effects.append(f"at worst, {pods} {agree(ready, 'is')} ready" if ready else none)
-    if remedy.interrupted:
-        effects.append(
-            f"{join_names(remedy.interrupted)} {agree(len(remedy.interrupted), 'has')} no ready pod for a while"
-        )
-    if remedy.lost:
-        effects.append(f"no controller recreates {join_names(remedy.lost)}")
+    effects += [*interruptions(remedy), *losses(remedy)]
     if remedy.stage is RemedyStage.DELETION and any(
         each.deletes and each.object.startswith("Pod ") for each in remedy.edits
     ):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kpreempt.analysis.check.rollout.apply import last_applied
+from kpreempt.analysis.check.rollout.kinds import SCALED_KINDS
 from kpreempt.analysis.check.rollout.records import ManifestDocument, Reset
 from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.model.documents import group_of, mapping_in
@@ -19,7 +20,6 @@ from kpreempt.model.meta import grouped
 from kpreempt.verdict import Assumption, AssumptionKind
 
 GROUP, KIND = "autoscaling", "HorizontalPodAutoscaler"
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 Target = tuple[str, str, str]
 
 
@@ -43,7 +43,7 @@ def autoscaler_of(document: Document) -> Autoscaler | None:
     reference = mapping_in(spec, "scaleTargetRef")
     kind, name = reference.get("kind"), reference.get("name")
     least, most = spec.get("minReplicas", 1), spec.get("maxReplicas")
-    if not is_autoscaler(document) or kind not in _SCALED or not isinstance(name, str):
+    if not is_autoscaler(document) or kind not in SCALED_KINDS or not isinstance(name, str):
         return None
     if type(least) is not int or type(most) is not int or not 0 <= least <= most or most == 0:
         return None

@@ -36,6 +36,8 @@ SIZE_FIELDS = {
     "ReplicationController": "replicas",
     "Job": "parallelism",
 }
+# Kinds with a number of replicas, which people and autoscalers set.
+SCALED_KINDS = tuple(kind for kind, field in SIZE_FIELDS.items() if field == "replicas")
 
 ADMISSION = "admissionregistration.k8s.io"
 MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
