@@ -112,7 +112,7 @@ def audit_budgets(
             _is_placed, cluster=cluster, scheduler=scheduler, prepared=prepared, leaves_room=preemptions.leaves_room
         )
         remedies.keeps_preemptions = preemptions.keeps
-    with phases.phase("proposals"):
+    with phases.phase("remedies"):
         # If there is too little time, errors come first.
         for severity in Severity:
             for key, item in items.items():

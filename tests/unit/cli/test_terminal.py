@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import kpreempt
 from kpreempt.cli import output, terminal
 from kpreempt.cli.terminal import Progress, terminal_width, wants_color
 from kpreempt.errors import UsageError
@@ -109,6 +112,21 @@ def test_what_takes_long_is_shown_and_erased(monkeypatch: pytest.MonkeyPatch) ->
     activity.begin("filter")
     activity.update()
     assert screen.getvalue().endswith("filtering nodes ... 1s")
+
+
+def phases_of_answers() -> list[str]:
+    sources = [each.read_text(encoding="utf-8") for each in Path(kpreempt.__file__).parent.rglob("*.py")]
+    return sorted({name for source in sources for name in re.findall(r'\.phase\("(\w+)"\)', source)})
+
+
+@pytest.mark.parametrize("phase", phases_of_answers())
+def test_every_phase_has_words(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = screen_of(monkeypatch)
+    times = iter([0.0, 9.0])
+    activity = terminal.Activity(clock=lambda: next(times))
+    activity.begin(phase)
+    activity.update()
+    assert screen.getvalue() != "\r\x1b[2Kworking ... 9s"
 
 
 def test_nothing_is_shown_next_to_a_line_of_another_program(monkeypatch: pytest.MonkeyPatch) -> None:
