@@ -182,8 +182,8 @@ class FakeCluster:
         if request.query.get("watch"):
             return self._watch(kind, request)
         version, _, start = request.query.get("continue", f"{self.version}:0").partition(":")
-        reason = request.query.get("fieldSelector", "").removeprefix("reason=")
-        items = [item for item in self.objects.get(kind, []) if not reason or item["reason"] == reason]
+        selector = request.query.get("fieldSelector", "")
+        items = [item for item in self.objects.get(kind, []) if _is_selected(item, selector)]
         shown, rest = items[int(start) : int(start) + self._page], len(items) - int(start) - self._page
         metadata: dict[str, Any] = {"resourceVersion": request.query.get("resourceVersion", version)}
         if rest > 0:
@@ -231,12 +231,12 @@ class FakeCluster:
         return good({"kind": "LeaseList", "metadata": {"resourceVersion": str(self.version)}, "items": items})
 
     def _watch(self, kind: str, request: ReceivedRequest) -> Answer:
-        version, reason = int(request.query["resourceVersion"]), request.query.get("fieldSelector", "")
+        version, selector = int(request.query["resourceVersion"]), request.query.get("fieldSelector", "")
         if version < self._forgotten:
             return refused(410, "too old resource version")
-        return Answer(stream=self._reported(kind, version, reason.removeprefix("reason=")))
+        return Answer(stream=self._reported(kind, version, selector))
 
-    def _reported(self, kind: str, version: int, reason: str) -> Iterator[bytes]:
+    def _reported(self, kind: str, version: int, selector: str) -> Iterator[bytes]:
         begun = self._forgotten
         while True:
             with self._news:
@@ -248,8 +248,17 @@ class FakeCluster:
                     continue
             for number, what, of, document in news:
                 version = number
-                if of == kind and (kind == "Lease" or not reason or document.get("reason") == reason):
+                if of == kind and (kind == "Lease" or _is_selected(document, selector)):
                     yield json.dumps({"type": what, "object": document}).encode() + b"\n"
+
+
+def _is_selected(document: dict[str, Any], selector: str) -> bool:
+    """Whether a field selector (``type=Warning``, ``reason=Preempted,type!=Warning``) selects an event."""
+    for term in filter(None, selector.split(",")):
+        field, _, value = term.partition("=")
+        if (document.get(field.rstrip("!"), "") == value) is field.endswith("!"):
+            return False
+    return True
 
 
 def objects_by_kind(documents: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

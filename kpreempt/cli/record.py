@@ -212,8 +212,8 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
     )
     source = api.connection.server
     starts = {
-        Stream(RECORDED[kind], reason): Start(api_version, version_number(version, source))
-        for (kind, reason), (api_version, version) in reading.starts.items()
+        Stream(RECORDED[kind], selector): Start(api_version, version_number(version, source))
+        for (kind, selector), (api_version, version) in reading.starts.items()
         if kind in RECORDED
     }
     header = DumpHeader(

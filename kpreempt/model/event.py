@@ -17,8 +17,31 @@ PREEMPTED_TEXT = re.compile(
     r"|(?P<namespace>[\w.-]{1,253})/(?P<name>[\w.-]{1,253})|(?P<bare_uid>[\w.-]{1,253}))"
     r" on node (?P<node>[\w.-]{1,253}?)(?: \(in kube-scheduler memory\)\.)?"
 )
+# The reports of kubelets and of the attach/detach controller on a pod that does not start (``pkg/kubelet/events`` and
+# ``pkg/controller/volume/events`` of v1.36.3).
+KUBELET_REASONS = frozenset(
+    (
+        "ErrImageNeverPull",
+        "Failed",
+        "FailedAttachVolume",
+        "FailedCreatePodSandBox",
+        "FailedMapVolume",
+        "FailedMount",
+        "FailedPrepareDynamicResources",
+        "InspectFailed",
+        "NetworkNotReady",
+    )
+)
+# Events of these reasons are warnings; a live cluster lists all warnings once, which is faster than once per reason.
+_WARNINGS = frozenset((FAILED_SCHEDULING, *KUBELET_REASONS))
+# Events of these reasons are not, or not always.
+_OTHERS = frozenset((PREEMPTED,))
 # All other events are dropped when a snapshot is read.
-RECORDED_REASONS = frozenset((PREEMPTED, FAILED_SCHEDULING))
+RECORDED_REASONS = _WARNINGS | _OTHERS
+WARNING = "Warning"
+_WARNINGS_ONLY = f"type={WARNING}"
+# The field selectors with which a live cluster lists and watches events; no event matches two of them.
+EVENT_SELECTORS = (_WARNINGS_ONLY, *(f"reason={reason},type!={WARNING}" for reason in sorted(_OTHERS)))
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -48,6 +71,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """
 
     metadata: ObjectMeta = ObjectMeta()
+    type: str = ""
     reason: str = ""
     involved_object: ObjectReference = ObjectReference()
     regarding: ObjectReference = ObjectReference()
@@ -80,3 +104,9 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             self.metadata.creation_timestamp,
         )
         return max((time for time in times if time is not None), default=None)
+
+    def matches(self, selector: str) -> bool:
+        """Return whether one of ``EVENT_SELECTORS`` selects the event."""
+        if selector == _WARNINGS_ONLY:
+            return self.type == WARNING
+        return self.type != WARNING and selector.startswith(f"reason={self.reason},")

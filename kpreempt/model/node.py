@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
-from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, ObjectMeta, Time
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
 
@@ -54,6 +54,8 @@ class NodeCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
+    last_transition_time: Time | None = None
 
 
 class NodeSystemInfo(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -298,11 +298,51 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     last_probe_time: Time | None = None
 
 
+class ContainerStateWaiting(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """Why a container is not running yet, in the kubelet's words."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerStateRunning(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """A running container."""
+
+    started_at: Time | None = None
+
+
+class ContainerStateTerminated(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """How a container ended."""
+
+    reason: str = ""
+    exit_code: Int32 = 0
+    signal: Int32 = 0
+    message: str = ""
+    started_at: Time | None = None
+    finished_at: Time | None = None
+
+
+class ContainerState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """The state of a container; at most one field is set."""
+
+    waiting: ContainerStateWaiting | None = None
+    running: ContainerStateRunning | None = None
+    terminated: ContainerStateTerminated | None = None
+
+
+NO_STATE = ContainerState()
+
+
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """The resources that the kubelet allocated to a container (in-place resize), and its number of restarts."""
+    """The state of a container, its number of restarts, and the resources that the kubelet allocated to it.
+
+    States are kept only for pods that have not started, whose phase is Pending.
+    """
 
     name: str = ""
     restart_count: Int32 = 0
+    state: ContainerState = NO_STATE
+    last_state: ContainerState = NO_STATE
     allocated_resources: ResourceList = NO_ENTRIES
     resources: ResourceRequirements | None = None
 

@@ -35,6 +35,7 @@ from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.pod import (
+    NO_STATE,
     AllAnnotations,
     Container,
     ContainerStatus,
@@ -392,10 +393,10 @@ class PodDecoder:
             if status.conditions and not self._keeps_conditions:
                 conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
                 force_setattr(status, "conditions", self._lists.setdefault(tuple(conditions), conditions))
-            if status.container_statuses:
-                force_setattr(status, "container_statuses", self._relevant(status.container_statuses))
-            if status.init_container_statuses:
-                force_setattr(status, "init_container_statuses", self._relevant(status.init_container_statuses))
+            if status.phase != "Pending":
+                for name in ("container_statuses", "init_container_statuses"):
+                    if statuses := getattr(status, name):
+                        force_setattr(status, name, self._relevant(statuses))
         values = [*astuple(written.metadata)]
         if type(labels := values[_LABELS]) is msgspec.Raw:
             values[_LABELS] = self._labels[bytes(labels)]
@@ -450,9 +451,11 @@ class PodDecoder:
         return known
 
     def _relevant(self, statuses: list[ContainerStatus]) -> list[ContainerStatus]:
-        """Return the statuses with allocated resources or restarts; the others are not read."""
+        """Return the statuses with allocated resources or restarts, without states; the others are not read."""
         relevant = [
-            each for each in statuses if each.restart_count or each.resources is not None or each.allocated_resources
+            each if each.state == each.last_state == NO_STATE else replace(each, state=NO_STATE, last_state=NO_STATE)
+            for each in statuses
+            if each.restart_count or each.resources is not None or each.allocated_resources
         ]
         if not relevant:
             return NO_ITEMS

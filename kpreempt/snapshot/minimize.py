@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM, ResourceClaim
-from kpreempt.model.event import PREEMPTED_TEXT, Event
+from kpreempt.model.event import KUBELET_REASONS, PREEMPTED_TEXT, Event
 from kpreempt.model.meta import AnnotatedMeta
-from kpreempt.model.node import Node
+from kpreempt.model.node import Node, NodeCondition
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import (
     BETA_STORAGE_CLASS_ANNOTATION,
@@ -115,8 +115,27 @@ def _trim_annotations(record: Record) -> Record:
     return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=remaining))
 
 
+def _trim_node(node: Node) -> Node:
+    """Keep the message and the time of a condition only if the node is not ready."""
+    node = _trim_annotations(node)
+    conditions = node.status.conditions
+    if not any(map(_has_unread_text, conditions)):
+        return node
+    trimmed = [
+        NodeCondition(each.type, each.status, each.reason) if _has_unread_text(each) else each for each in conditions
+    ]
+    return msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=trimmed))
+
+
+def _has_unread_text(condition: NodeCondition) -> bool:
+    is_read = condition.type == "Ready" and condition.status != "True"
+    return not is_read and bool(condition.message or condition.last_transition_time)
+
+
 def _trim_event(event: Event) -> Event:
-    """Keep only what the scheduler writes to victims, and only in its own words: any other text may be private."""
+    """Keep what kubelets report, and what the scheduler writes to victims in its own words; other text is not read."""
+    if event.reason in KUBELET_REASONS:
+        return event
     note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
     if (note, message) == (event.note, event.message):
         return event
@@ -127,4 +146,5 @@ _TRIMMERS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     Pod: _trim_pod,
     Event: _trim_event,
     **dict.fromkeys(ANNOTATIONS, _trim_annotations),
+    Node: _trim_node,
 }

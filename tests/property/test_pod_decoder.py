@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.frozen import NO_ITEMS
-from kpreempt.model.pod import ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
+from kpreempt.model.pod import NO_STATE, ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
 from kpreempt.snapshot import decode
 from kpreempt.snapshot.decode import PodDecoder, decoder_of
 from tests.strategies import Object, running_pods
@@ -119,8 +119,8 @@ def _trimmed(pod: Pod) -> Pod:
         changed(
             status,
             conditions=list(filter(_is_read, status.conditions)) if status.conditions else status.conditions,
-            container_statuses=_telling(status.container_statuses),
-            init_container_statuses=_telling(status.init_container_statuses),
+            container_statuses=_telling(status.container_statuses, status.phase),
+            init_container_statuses=_telling(status.init_container_statuses, status.phase),
         ),
     )
 
@@ -129,8 +129,12 @@ def _is_read(condition: PodCondition) -> bool:
     return condition.type in ("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled")
 
 
-def _telling(statuses: list[ContainerStatus]) -> list[ContainerStatus]:
+def _telling(statuses: list[ContainerStatus], phase: str) -> list[ContainerStatus]:
+    if phase == "Pending":
+        return statuses
     telling = [
-        each for each in statuses if each.restart_count or each.resources is not None or each.allocated_resources
+        msgspec.structs.replace(each, state=NO_STATE, last_state=NO_STATE)
+        for each in statuses
+        if each.restart_count or each.resources is not None or each.allocated_resources
     ]
     return telling or (NO_ITEMS if statuses else statuses)

@@ -135,13 +135,13 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Listing:
     """The list of one kind while it is read. Only one thread at a time may request a page."""
 
-    def __init__(self, kind: Kind, version: str, *, reason: str = "") -> None:
+    def __init__(self, kind: Kind, version: str, *, selector: str = "") -> None:
         """Read at the exact ``version``, or at the latest if that is empty or not available.
 
-        With a ``reason``, only objects of that reason are read.
+        With a ``selector`` of fields, only the objects that it selects are read.
         """
         self.kind = kind
-        self.reason = reason
+        self.selector = selector
         self.version = ""
         self._exact = version
         self._token = ""
@@ -155,8 +155,8 @@ class Listing:
             path = path_of(self.kind, self._api_versions[0])
             try:
                 query = {"limit": str(PAGE_SIZE)}
-                if self.reason:
-                    query["fieldSelector"] = f"reason={self.reason}"
+                if self.selector:
+                    query["fieldSelector"] = self.selector
                 if self._token:
                     query["continue"] = self._token
                 elif self._exact:
@@ -213,7 +213,7 @@ class Listing:
             kind=self.kind.name,
             api_version=found.api_version or self._api_versions[0],
             items=found.items or [],
-            begins=begins and not self.reason,
+            begins=begins and not self.selector,
             ends=not meta.continue_,
             remaining=max(0, meta.remaining_item_count or 0),
         )

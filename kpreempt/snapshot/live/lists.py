@@ -24,6 +24,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
+from kpreempt.model.event import EVENT_SELECTORS
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch, ServerVersion, fixed_line
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
@@ -58,7 +59,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
 
     The cluster itself records which kinds could not be read; the assumptions are about kinds that only plugins read.
     ``documents`` are the requested plain objects. ``starts`` has the ``apiVersion`` and resource version at which each
-    kind (and for events, each reason) was listed.
+    kind (and for events, each selector) was listed.
     """
 
     cluster: ClusterSnapshot
@@ -96,7 +97,7 @@ def read_cluster(
     with without_collection():
         reader.read(taken_at, needs)
     cluster = collector.cluster()
-    # In the order of a single list; each reason was read separately, and they were read in parallel.
+    # In the order of a single list; each selector was read separately, and they were read in parallel.
     events = sorted(cluster.events, key=lambda each: f"{each.metadata.namespace}/{each.metadata.name}")
     cluster = msgspec.structs.replace(cluster, events=events)
     unlisted = [
@@ -141,8 +142,8 @@ class _Reader:
             self._begin(Listing(pods, ""))
             self._begin(None)
             if needs.with_events:
-                for reason in sorted(EVENTS.reasons):
-                    self._begin(Listing(EVENTS, "", reason=reason))
+                for selector in EVENT_SELECTORS:
+                    self._begin(Listing(EVENTS, "", selector=selector))
             while self._under_way:
                 with self._phases.phase("read"):
                     found = self._workers.result()
@@ -191,8 +192,8 @@ class _Reader:
         if page.ends and listing.kind == RECORDED.get(label):
             self._collector.note_listed([label])
         if page.ends and page.api_version:
-            self.starts[label, listing.reason] = page.api_version, listing.version
-            if not listing.reason:
+            self.starts[label, listing.selector] = page.api_version, listing.version
+            if not listing.selector:
                 self.versions[label] = listing.version
         self._done += len(page.items)
         self._remaining[label] = page.remaining

@@ -142,7 +142,7 @@ class Watches:
     def _watch(self, stream: Stream, start: Start) -> None:
         version, failures = start.version, 0
         path = path_of(stream.kind, start.api_version)
-        query = {"fieldSelector": f"reason={stream.reason}"} if stream.reason else {}
+        query = {"fieldSelector": stream.selector} if stream.selector else {}
         while not self._is_over:
             is_running = False
             try:
@@ -173,7 +173,7 @@ class Watches:
         failures = 0
         while not self._is_over:
             try:
-                listing = Listing(stream.kind, "", reason=stream.reason)
+                listing = Listing(stream.kind, "", selector=stream.selector)
                 objects: list[msgspec.Raw] = []
                 while True:
                     page = listing.next_page(self._api)

@@ -35,15 +35,15 @@ FLUSH_SECONDS = 0.4
 
 
 class Stream(NamedTuple):
-    """A unit that is watched: a kind, or for events those of one reason."""
+    """A unit that is watched: a kind, or for events those that a field selector selects."""
 
     kind: Kind
-    reason: str = ""
+    selector: str = ""
 
     @property
     def label(self) -> str:
         """The stream's name in recordings."""
-        return f"{self.kind.name} {self.reason}".rstrip()
+        return f"{self.kind.name} {self.selector}".rstrip()
 
 
 class Watched(NamedTuple):
@@ -222,7 +222,7 @@ class Recorder:
         missing = {
             key
             for key, line in self._current[kind.name].items()
-            if not stream.reason or decode(line).reason == stream.reason
+            if not stream.selector or decode(line).matches(stream.selector)
         }
         for json in news.objects:
             record, version = self._decoded(kind, json, news.api_version)

@@ -154,6 +154,11 @@ WORDS = _words(
     Finished Active Inactive InClusterQueue InCohortReclamation InCohortFairSharing InCohortReclaimWhileBorrowing
     PodsReady PodsReadyTimeout AdmissionCheck ClusterQueueStopped LocalQueueStopped OnHold WaitingForReplacementPods
     Retry Rejected NoReservation JobFinished Deactivated
+    Normal Warning Failed FailedMount FailedMapVolume FailedAttachVolume FailedCreatePodSandBox NetworkNotReady
+    FailedPrepareDynamicResources InspectFailed ErrImageNeverPull ErrImagePull ImagePullBackOff ImageInspectError
+    InvalidImageName RegistryUnavailable SignatureValidationFailed ContainerCreating PodInitializing CrashLoopBackOff
+    CreateContainerConfigError CreateContainerError RunContainerError PreCreateHookError PreStartHookError
+    PostStartHookError OOMKilled ContainerCannotRun StartError ContainerStatusUnknown DeadlineExceeded
     """
 )
 KINDS = _words(

@@ -279,3 +279,37 @@ def test_of_events_only_the_schedulers_own_words_are_written(text: str, kept: bo
     # One does not hide behind the other.
     both = {"note": "Preempted by a pod on node n1", "message": text}
     assert minimized(Event(reason="Preempted", **both)).message == (text if kept else "")
+
+
+def test_reports_of_kubelets_and_the_states_of_containers_that_do_not_start_are_kept(tmp_path: Path) -> None:
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}
+    ready = {"type": "Ready", "status": "True", "message": "kubelet is posting ready status"}
+    lost = {"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}
+    states = {"containerStatuses": [{"name": "main", "state": waiting}]}
+    objects = [
+        {"kind": "Pod", "metadata": {"name": "new"}, "status": {"phase": "Pending", **states}},
+        {"kind": "Pod", "metadata": {"name": "old"}, "status": {"phase": "Running", **states}},
+        {
+            "kind": "Event",
+            "metadata": {"name": "e"},
+            "reason": "FailedMount",
+            "message": "not bound",
+            "type": "Warning",
+        },
+        {"kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [ready]}},
+        {"kind": "Node", "metadata": {"name": "n2"}, "status": {"conditions": [lost]}},
+    ]
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    first.write_text(
+        json.dumps({"kind": "List", "apiVersion": "v1", "items": [{"apiVersion": "v1"} | each for each in objects]})
+    )
+    write(second, load_snapshot([str(first)]).cluster)
+    cluster = load_snapshot([str(second)]).cluster
+    new, old = cluster.pods
+    assert new.status.container_statuses[0].state.waiting is not None
+    assert new.status.container_statuses[0].state.waiting.message == "Back-off pulling image"
+    assert old.status.container_statuses == []
+    assert [(each.reason, each.type, each.message) for each in cluster.events] == [
+        ("FailedMount", "Warning", "not bound")
+    ]
+    assert [node.status.conditions[0].message for node in cluster.nodes] == ["", "Kubelet stopped posting node status."]

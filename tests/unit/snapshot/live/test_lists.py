@@ -12,6 +12,7 @@ import yaml
 from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
+from kpreempt.model.event import EVENT_SELECTORS
 from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.kinds import COMPARED_KINDS, resource_of
@@ -172,18 +173,24 @@ def test_a_kind_that_is_refused_in_the_middle_of_its_list_is_not_read() -> None:
     assert reading.cluster.unread == {"PodDisruptionBudget": Unread(403, "poddisruptionbudgets.policy")}
 
 
-def event(name: str, reason: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "shop"}, "reason": reason}
+def event(name: str, reason: str, kind: str = "Normal") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "shop"}, "type": kind, "reason": reason}
 
 
-def test_events_are_read_if_they_are_requested_by_their_reasons() -> None:
-    events = [event("a", "Preempted"), event("b", "Pulled"), event("c", "FailedScheduling"), event("d", "Preempted")]
+def test_all_warnings_are_one_list_and_other_events_are_listed_by_reason() -> None:
+    events = [
+        event("a", "Preempted"),
+        event("b", "Pulled"),
+        event("c", "FailedScheduling", "Warning"),
+        event("d", "Preempted", "Warning"),
+    ]
     reading, requested = read(FakeCluster({"Event": events}, page=1), needs=Needs(with_events=True))
     assert [each.metadata.name for each in reading.cluster.events] == ["a", "c", "d"]
     assert reading.assumptions == []
     requested = [each.query.get("fieldSelector") for each in requested if each.path == "/api/v1/events"]
-    assert set(requested) <= {"reason=Preempted", "reason=FailedScheduling", None}
-    # Whichever of the two lists comes first.
+    assert set(filter(None, requested)) == set(EVENT_SELECTORS)
+    assert "type=Warning" in requested
+    # Whichever of the lists comes first.
     reading, _ = read(FakeCluster({"Event": events}), needs=Needs(with_events=True))
     assert [each.metadata.name for each in reading.cluster.events] == ["a", "c", "d"]
     reading, requested = read(FakeCluster({"Event": events}))
