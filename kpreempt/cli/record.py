@@ -207,7 +207,15 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         api,
         taken_at=taken_at,
         progress=progress,
-        needs=Needs(keep_document=is_kept, with_events=True, compare_kinds=COMPARED_KINDS),
+        needs=Needs(
+            keep_document=is_kept,
+            with_events=True,
+            with_autoscalers=True,
+            # Cluster Autoscaler writes its status every few seconds.
+            # Cluster Autoscaler writes its status every few seconds.
+            skip_kinds=("ConfigMap",),
+            compare_kinds=COMPARED_KINDS,
+        ),
         packs=lines.of_document,
     )
     source = api.connection.server

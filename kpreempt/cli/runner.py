@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +18,7 @@ from kpreempt.cli.output import Output, Stopwatch, atomic_file, check_profile_pa
 from kpreempt.cli.requests import AnswerRequest
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN, SCREEN_HEIGHT, complain, terminal_width, wants_color
 from kpreempt.errors import UsageError
-from kpreempt.library.reading import LoadedCluster, Source
+from kpreempt.library.reading import LoadedCluster, Source, with_autoscalers
 from kpreempt.library.schedulers import Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.answers import Answer, format_names
@@ -150,6 +151,7 @@ class CommandRun:
             namespace=default_namespace(live),
             is_live=live is not None,
             warn=complain,
+            read_autoscalers=partial(with_autoscalers, live=live) if live is not None else lambda cluster: cluster,
         )
 
     def _with_changed_nodes(self, loaded: LoadedCluster) -> LoadedCluster:

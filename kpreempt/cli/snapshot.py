@@ -92,6 +92,7 @@ def snapshot(request: SnapshotRequest) -> int:
         compare_kinds=() if request.redact else COMPARED_KINDS,
         extra_fields=KUEUE_EXTRAS,
         with_events=True,
+        with_autoscalers=True,
     )
     loaded = load_cluster(msgspec.structs.replace(snapshot_source(request), live=live, completes=False), needs)
     cluster, pending = _with_pods(loaded.cluster, templates)

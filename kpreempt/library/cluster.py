@@ -177,7 +177,10 @@ class Cluster:
             skip_bad_objects=skip_bad_objects, assume_none=parse_kinds(assume_none, "assume_none"), live=live
         )
         loaded = read_cluster(
-            source, msgspec.structs.replace(_NEEDS, with_events=True, compare_kinds=list(COMPARED_KINDS))
+            source,
+            msgspec.structs.replace(
+                _NEEDS, with_events=True, with_autoscalers=True, compare_kinds=list(COMPARED_KINDS)
+            ),
         )
         return cls(_State(loaded, live=live, now=_zoned(now)))
 

@@ -116,6 +116,10 @@ def explain(context: Context, request: Explain) -> Answered:
         records_steps=request.records_steps,
         simulate_rest=simulate_rest,
     )
+    if any(each.outcome.stays_pending or each.workload is not None for each in verdicts):
+        from kpreempt.library.autoscaling import with_reports
+
+        verdicts = with_reports(context, situation.cluster, verdicts, situation.inputs, workloads)
     for index, verdict in rejected.items():
         verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)

@@ -59,6 +59,10 @@ def pending(context: Context, request: Pending) -> Answered:
         has_time=time_limit(request.seconds_of_search) if request.seconds_of_search is not None else None,
         seeks_nodes=True,
     )
+    if any(item.outcome.stays_pending for item in found.items):
+        from kpreempt.library.autoscaling import pending_with_reports
+
+        found = pending_with_reports(context, cluster, found)
     return Answered(found, cluster)
 
 

@@ -116,7 +116,8 @@ class Context(NamedTuple):
 
     Requests about a recording have an empty cluster. ``now`` is the time of the request, and ``ages`` the time to which
     ages count, by default the dump's. Names without a namespace are in ``namespace``. ``spread`` distributes the work
-    for several pods, and ``warn`` receives messages about ignored input.
+    for several pods, and ``warn`` receives messages about ignored input. ``read_autoscalers`` adds to a cluster what
+    node autoscalers report, if that was not read with it.
     """
 
     loaded: LoadedCluster
@@ -128,6 +129,7 @@ class Context(NamedTuple):
     is_live: bool = False
     spread: Spread | None = None
     warn: Callable[[str], None] = lambda _: None
+    read_autoscalers: Callable[[ClusterSnapshot], ClusterSnapshot] = lambda cluster: cluster
 
     @property
     def configured(self) -> ConfiguredScheduler:

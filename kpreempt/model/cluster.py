@@ -17,7 +17,7 @@ import msgspec
 from kpreempt.model.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kpreempt.model.event import Event
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
-from kpreempt.model.node import Node, NodePool
+from kpreempt.model.node import ConfigMap, Node, NodeClaim, NodePool
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
 from kpreempt.model.storage import (
@@ -64,10 +64,11 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     The order matters, because it breaks ties. ``has_scheduler_order`` means that pods are in the order of the
     scheduler's cache for each node, which dumps and API server lists don't show. ``version`` is the server's
     (``v1.36.3``) or empty; ``taken_at`` is the time of the dump, if known. Only events about preemption and failed
-    scheduling are kept. ``pod_groups`` and ``queues`` are Volcano's, ``node_pools`` Karpenter's. ``skipped`` counts
-    objects of kinds that no scheduler reads, by kind. ``unread`` has the kinds of which the cluster may have objects
-    that could not be read; the lists of all other kinds are complete. ``listed`` has the kinds that no scheduler reads
-    but of which the input is complete.
+    scheduling, and those of autoscalers, are kept. ``pod_groups`` and ``queues`` are Volcano's, ``node_pools`` and
+    ``node_claims`` Karpenter's; ``config_maps`` only has Cluster Autoscaler's status. ``skipped`` counts objects of
+    kinds that no scheduler reads, by kind. ``unread`` has the kinds of which the cluster may have objects that could
+    not be read; the lists of all other kinds are complete. ``listed`` has the kinds that no scheduler reads but of
+    which the input is complete.
 
     ``pod_orders`` has the known order of each node's pods, by node name. It is not updated when a what-if changes the
     pods; users of it must compare it with the actual pods.
@@ -108,6 +109,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     pod_groups: list[PodGroup] = NO_ITEMS
     queues: list[Queue] = NO_ITEMS
     node_pools: list[NodePool] = NO_ITEMS
+    node_claims: list[NodeClaim] = NO_ITEMS
+    config_maps: list[ConfigMap] = NO_ITEMS
     events: list[Event] = NO_ITEMS
     version: str = ""
     taken_at: datetime | None = None

@@ -1,9 +1,15 @@
-"""Events about scheduling, in the forms of both APIs that serve them."""
+"""Events about scheduling, in the forms of both APIs that serve them, and who reported them.
+
+Node autoscalers report about pods and nodes: Cluster Autoscaler of ``kubernetes/autoscaler`` 1.36
+(``processors/status/eventing_scale_up_processor.go``, ``core/scaleup/orchestrator``, ``clusterstate``), and Karpenter
+of ``sigs.k8s.io/karpenter`` v1.9 (``pkg/events``, ``pkg/controllers/provisioning/scheduling/events.go``).
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -36,12 +42,39 @@ KUBELET_REASONS = frozenset(
 _WARNINGS = frozenset((FAILED_SCHEDULING, *KUBELET_REASONS))
 # Events of these reasons are not, or not always.
 _OTHERS = frozenset((PREEMPTED,))
+
+
+class Autoscaler(StrEnum):
+    """A program that adds and removes nodes."""
+
+    CLUSTER_AUTOSCALER = "ClusterAutoscaler"
+    KARPENTER = "Karpenter"
+
+
+# The components under which they report events; the last one is Karpenter in EKS Auto Mode.
+COMPONENTS = {
+    "cluster-autoscaler": Autoscaler.CLUSTER_AUTOSCALER,
+    "karpenter": Autoscaler.KARPENTER,
+    "eks-auto-mode/compute": Autoscaler.KARPENTER,
+}
+# Reported by autoscalers: about pods, about nodes that are removed, and about other objects.
+AUTOSCALER_REASONS = frozenset(
+    (
+        *("NotTriggerScaleUp", "TriggeredScaleUp", "Nominated"),
+        *("ScaleDown", "ScaleDownEmpty", "DisruptionTerminating"),
+        *("ScaleUpFailed", "ScaleUpTimedOut", "FailedToScaleUpGroup", "MaxNodesTotalReached", "ClusterUnhealthy"),
+        *("NoCompatibleInstanceTypes", "InsufficientCapacityError", "NodeClassNotReady"),
+    )
+)
 # All other events are dropped when a snapshot is read.
-RECORDED_REASONS = _WARNINGS | _OTHERS
+RECORDED_REASONS = _WARNINGS | _OTHERS | AUTOSCALER_REASONS
 WARNING = "Warning"
 _WARNINGS_ONLY = f"type={WARNING}"
 # The field selectors with which a live cluster lists and watches events; no event matches two of them.
 EVENT_SELECTORS = (_WARNINGS_ONLY, *(f"reason={reason},type!={WARNING}" for reason in sorted(_OTHERS)))
+_SOURCE = "source="
+# Those that select the other events of autoscalers.
+AUTOSCALER_SELECTORS = tuple(f"{_SOURCE}{component},type!={WARNING}" for component in COMPONENTS)
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -58,6 +91,12 @@ class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults
         return f"{self.namespace}/{self.name}"
 
 
+class EventSource(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The reporter of an event, in its older form."""
+
+    component: str = ""
+
+
 class EventSeries(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A repeated event: when it was last seen."""
 
@@ -67,7 +106,9 @@ class EventSeries(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An event of ``v1`` or ``events.k8s.io/v1``, which have different names for the same fields.
 
-    ``related`` is the pod that caused the event; for a victim's event, the preemptor.
+    ``related`` is the pod that caused the event; for a victim's event, the preemptor. ``reporter`` is the component
+    that reported it: for a scheduler, the name of the profile, which is the ``schedulerName`` of its pods
+    (``pkg/scheduler/profile/profile.go`` of v1.36.3).
     """
 
     metadata: ObjectMeta = ObjectMeta()
@@ -82,6 +123,20 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     last_timestamp: Time | None = None
     deprecated_last_timestamp: Time | None = None
     series: EventSeries | None = None
+    source: EventSource = EventSource()
+    deprecated_source: EventSource = EventSource()
+    reporting_component: str = ""
+    reporting_controller: str = ""
+
+    @property
+    def reporter(self) -> str:
+        """The component that reported the event; empty if it is unknown."""
+        return (
+            self.reporting_component
+            or self.reporting_controller
+            or self.source.component
+            or self.deprecated_source.component
+        )
 
     @property
     def subject(self) -> ObjectReference:
@@ -109,4 +164,31 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         """Return whether one of ``EVENT_SELECTORS`` selects the event."""
         if selector == _WARNINGS_ONLY:
             return self.type == WARNING
+        if selector.startswith(_SOURCE):
+            return self.type != WARNING and selector.startswith(f"{_SOURCE}{self.reporter},")
         return self.type != WARNING and selector.startswith(f"reason={self.reason},")
+
+
+# Events of pods.
+NOT_TRIGGER_SCALE_UP = "NotTriggerScaleUp"
+TRIGGERED_SCALE_UP = "TriggeredScaleUp"
+NOMINATED = "Nominated"
+KARPENTER_FAILED = "Failed to schedule pod, "
+# Events of nodes that are being removed; Cluster Autoscaler also reports them on its status, and on pods.
+SCALE_DOWN = "ScaleDown"
+SCALE_DOWN_EMPTY = "ScaleDownEmpty"
+DISRUPTION_TERMINATING = "DisruptionTerminating"
+_KARPENTER_REASONS = frozenset(
+    (NOMINATED, DISRUPTION_TERMINATING, "NoCompatibleInstanceTypes", "InsufficientCapacityError", "NodeClassNotReady")
+)
+
+
+def autoscaler_of(event: Event) -> Autoscaler | None:
+    """Return the autoscaler that reported the event, or ``None`` for an event of another component."""
+    if event.reason != FAILED_SCHEDULING and event.reason not in AUTOSCALER_REASONS:
+        return None
+    if event.reporter:
+        return COMPONENTS.get(event.reporter)
+    if event.reason == FAILED_SCHEDULING:
+        return Autoscaler.KARPENTER if event.text.startswith(KARPENTER_FAILED) else None
+    return Autoscaler.KARPENTER if event.reason in _KARPENTER_REASONS else Autoscaler.CLUSTER_AUTOSCALER

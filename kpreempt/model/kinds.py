@@ -15,7 +15,7 @@ from kpreempt.model.devices import (
     ResourceSlice,
 )
 from kpreempt.model.event import RECORDED_REASONS, Event
-from kpreempt.model.node import KARPENTER_GROUP, Node, NodePool
+from kpreempt.model.node import KARPENTER_GROUP, STATUS_ANNOTATION, STATUS_NAME, ConfigMap, Node, NodeClaim, NodePool
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
 from kpreempt.model.storage import (
@@ -47,7 +47,8 @@ class Kind(msgspec.Struct, frozen=True):
     """A kind that is kept: its list in ``ClusterSnapshot``, its record, and its API.
 
     With ``reasons``, only objects with one of these as ``reason`` are kept. If ``version`` is set, only that version of
-    the group counts; otherwise all versions do, and the kind is listed as ``v1``.
+    the group counts; otherwise all versions do, and the kind is listed as ``v1``. With ``annotation``, only objects
+    that have it are kept; in a live cluster, only those of the ``usual_name`` are listed.
     """
 
     name: str
@@ -57,6 +58,8 @@ class Kind(msgspec.Struct, frozen=True):
     is_namespaced: bool = True
     version: str = ""
     reasons: frozenset[str] = frozenset()
+    annotation: str = ""
+    usual_name: str = ""
 
 
 _WORKLOADS = ("apps", "extensions")
@@ -97,6 +100,10 @@ KINDS: dict[str, Kind] = {
         Kind("DeviceTaintRule", "device_taint_rules", DeviceTaintRule, _DEVICES, is_namespaced=False),
         Kind("PodGroup", "pod_groups", PodGroup, _VOLCANO, version="v1beta1"),
         Kind("Queue", "queues", Queue, _VOLCANO, is_namespaced=False, version="v1beta1"),
-        Kind("NodePool", "node_pools", NodePool, (KARPENTER_GROUP,), is_namespaced=False, version="v1"),
+        Kind("NodePool", "node_pools", NodePool, (KARPENTER_GROUP,), is_namespaced=False),
+        Kind("NodeClaim", "node_claims", NodeClaim, (KARPENTER_GROUP,), is_namespaced=False),
+        Kind("ConfigMap", "config_maps", ConfigMap, annotation=STATUS_ANNOTATION, usual_name=STATUS_NAME),
     )
 }
+# Kinds that no scheduler reads, only autoscalers.
+AUTOSCALER_KINDS = ("NodePool", "NodeClaim", "ConfigMap")

@@ -16,7 +16,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields, ObjectKind
 from kpreempt.model.kinds import KINDS, Kind
-from kpreempt.model.meta import DEFAULT_NAMESPACE, SALT, ObjectMeta, Time
+from kpreempt.model.meta import DEFAULT_NAMESPACE, SALT, AnnotatedMeta, ObjectMeta, Time
 from kpreempt.model.pod import Pod, without_annotations
 from kpreempt.snapshot.batches import Batch, batches_of_list, fixed_line, list_within
 from kpreempt.snapshot.decode import (
@@ -62,7 +62,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     cluster, unmodified; documents may contain secrets and must not be written to any file. The
     ``extra_fields``, which plugins read, become part of the cluster.
 
-    The rest applies to live clusters; a dump has what it has. Events are read ``with_events``. Kinds without records
+    The rest applies to live clusters; a dump has what it has. Events are read ``with_events``, and what autoscalers
+    report ``with_autoscalers``. Kinds without records
     (``COMPARED_KINDS``) are read if they are in ``compare_kinds``, by name, and only for ``keep_document``. Kinds in
     ``skip_kinds``, by name, are not read, as if there were none.
     """
@@ -70,6 +71,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     keep_document: KeepDocument | None = None
     extra_fields: ExtraFields = NO_EXTRAS
     with_events: bool = False
+    with_autoscalers: bool = False
     compare_kinds: Collection[str] = ()
     skip_kinds: Container[str] = ()
 
@@ -92,8 +94,13 @@ class _Reason(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class _Annotated(msgspec.Struct, frozen=True):
+    metadata: AnnotatedMeta = AnnotatedMeta()
+
+
 _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
+_ANNOTATED = msgspec.json.Decoder(_Annotated)
 _NAME_DECODER = msgspec.json.Decoder(NamedObject)
 # Kinds that no snapshot has but that are known to be namespaced.
 _NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED_KINDS.values() if kind.is_namespaced)
@@ -315,6 +322,10 @@ class Collector:
             if reason not in store.kind.reasons:
                 self._skipped[store.kind.name] += 1
                 return
+        if store.kind.annotation and not _has_annotation(json, store.kind.annotation):
+            self._keep_other(object_type, json)
+            self._skipped[store.kind.name] += 1
+            return
         check_size(json)
         try:
             record = store.decode(json)
@@ -357,7 +368,8 @@ class Collector:
 
     def _keep_other(self, object_type: _ObjectType, json: Json) -> None:
         """Keep the document of an object that is otherwise skipped, if requested."""
-        if self._keep_document is None or object_type.name in KINDS:
+        kind = KINDS.get(object_type.name)
+        if self._keep_document is None or (kind is not None and not kind.annotation):
             return
         try:
             record = _NAME_DECODER.decode(json)
@@ -483,3 +495,13 @@ def _header_value(batch: Batch, text: str, kind: type[_T]) -> _T:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         problem = f'"{text[:40]}" was not written by kpreempt'
         raise InputError(problem, source=batch.source, path="metadata.annotations") from None
+
+
+def _has_annotation(json: Json, annotation: str) -> bool:
+    """Return whether an object has the annotation; ``False`` if it cannot be decoded."""
+    if annotation.encode() not in bytes(json):
+        return False
+    try:
+        return annotation in _ANNOTATED.decode(json).metadata.annotations
+    except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        return False

@@ -34,6 +34,7 @@ from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
+from kpreempt.model.node import ConfigMap
 from kpreempt.model.pod import (
     NO_STATE,
     AllAnnotations,
@@ -305,10 +306,18 @@ def _slice(record: ResourceSlice) -> ResourceSlice:
     return _replace(record, spec=_replace(record.spec, devices=devices))
 
 
+def _status(config_map: ConfigMap) -> ConfigMap:
+    """Keep only Cluster Autoscaler's status; few inputs have one."""
+    from kpreempt.snapshot.autoscaler_status import with_json_status  # noqa: PLC0415
+
+    return with_json_status(config_map)
+
+
 _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     ResourceClaim: _claim,
     ResourceClaimTemplate: _template,
     ResourceSlice: _slice,
+    ConfigMap: _status,
     DeviceClass: lambda record: (
         _replace(record, spec=_replace(record.spec, config=NO_ITEMS)) if record.spec.config else record
     ),

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM, ResourceClaim
-from kpreempt.model.event import KUBELET_REASONS, PREEMPTED_TEXT, Event
+from kpreempt.model.event import KUBELET_REASONS, PREEMPTED_TEXT, Event, autoscaler_of
 from kpreempt.model.meta import AnnotatedMeta
-from kpreempt.model.node import Node, NodeCondition
+from kpreempt.model.node import STATUS_ANNOTATION, ConfigMap, Node, NodeCondition
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import (
     BETA_STORAGE_CLASS_ANNOTATION,
@@ -69,6 +69,7 @@ ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
     PersistentVolume: frozenset((BETA_STORAGE_CLASS_ANNOTATION,)),
     StorageClass: frozenset(_DEFAULT_CLASS),
     CSINode: frozenset((MIGRATED_PLUGINS,)),
+    ConfigMap: frozenset((STATUS_ANNOTATION,)),
     ResourceClaim: frozenset((EXTENDED_RESOURCE_CLAIM,)),
 }
 # Only its presence matters.
@@ -133,8 +134,8 @@ def _has_unread_text(condition: NodeCondition) -> bool:
 
 
 def _trim_event(event: Event) -> Event:
-    """Keep what kubelets report, and what the scheduler writes to victims in its own words; other text is not read."""
-    if event.reason in KUBELET_REASONS:
+    """Keep what kubelets and autoscalers report, and the scheduler's own words to victims; other text is not read."""
+    if event.reason in KUBELET_REASONS or autoscaler_of(event) is not None:
         return event
     note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
     if (note, message) == (event.note, event.message):

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
+from kpreempt.verdict.autoscaling import Autoscaling
 from kpreempt.verdict.base import UntrackedRecord
 from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
@@ -306,7 +307,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     ``node_report`` is set if one node was requested. ``causes`` are facts behind the rejections. ``remedies`` are
     changes with which a pod that lands nowhere would land, or one that preempts would land without evictions, in an
     expert's order; ``remedy_search`` says how thorough the search was. ``aftermath`` is what happens next, if
-    requested.
+    requested. ``autoscaling`` is what node autoscalers report about a pod that is unschedulable, if there are any.
     ``workload`` is the answer about all pods of the workload, or all requested replicas, of which this is the first;
     ``capacity`` is set if the number of additional pods that fit was requested.
     """
@@ -355,6 +356,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     remedies: list[Remedy] = []
     remedy_search: RemedySearch | None = None
     aftermath: Simulation | None = None
+    autoscaling: Autoscaling | None = None
     workload: Workload | None = None
     capacity: Capacity | None = None
 

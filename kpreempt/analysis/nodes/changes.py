@@ -24,7 +24,7 @@ from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import matches_requirement
 from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_of, replace_in
-from kpreempt.model.node import NODE_POOL, Node, NodePool, NodeSpec, NodeStatus
+from kpreempt.model.node import MACHINE_SIZES, NODE_POOL, Node, NodePool, NodeSpec, NodeStatus
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
@@ -187,11 +187,6 @@ def _consequences(name: str, removed: Sequence[Pod], recreated: set[str]) -> lis
 
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-# The labels with the number of CPUs and the memory in Mi, by cloud.
-_SIZES = (
-    ("karpenter.k8s.aws/instance-cpu", "karpenter.k8s.aws/instance-memory"),
-    ("karpenter.azure.com/sku-cpu", "karpenter.azure.com/sku-memory"),
-)
 # The kubelet's default for the maximum number of pods.
 _PODS = "110"
 _KIND = "NodePool"
@@ -269,7 +264,7 @@ def _allowed(pool: NodePool, key: str) -> list[str]:
 
 def _stated_size(pool: NodePool) -> NodeStatus | None:
     """The resources of a node, if the pool allows only one size."""
-    for cpu_label, memory_label in _SIZES:
+    for cpu_label, memory_label in MACHINE_SIZES:
         cpu, memory = _allowed(pool, cpu_label), _allowed(pool, memory_label)
         if len(cpu) == len(memory) == 1 and all(each[0].isdecimal() and len(each[0]) <= 9 for each in (cpu, memory)):
             amounts = {"cpu": quantity(cpu[0]), "memory": quantity(f"{memory[0]}Mi"), "pods": quantity(_PODS)}

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cmp_to_key
 from typing import NamedTuple
 
-from kpreempt.model.event import FAILED_SCHEDULING, Event
+from kpreempt.model.event import FAILED_SCHEDULING, Event, autoscaler_of
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.schedulers.interface import Less, WaitingPod
 from kpreempt.verdict.pending import QueueTimeSource
@@ -30,21 +30,26 @@ class QueueTime(NamedTuple):
 
 
 class FailedAttempts:
-    """The last failed scheduling attempts of pods, from events."""
+    """The last failed scheduling attempts of pods, from the events of the scheduler in their spec.
+
+    Autoscalers report events with the same reason about pods that they cannot help.
+    """
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self._last: dict[str, datetime] = {}
+        # By pod and scheduler, which is empty if the event does not say who reported it.
+        self._last: dict[tuple[str, str], datetime] = {}
         for event in events:
             time = event.last_time
-            if event.reason != FAILED_SCHEDULING or time is None:
+            if event.reason != FAILED_SCHEDULING or time is None or autoscaler_of(event) is not None:
                 continue
             # An earlier pod with the same name had another UID.
-            key = event.subject.uid or event.subject.key
+            key = event.subject.uid or event.subject.key, event.reporter
             self._last[key] = max(self._last.get(key, time), time)
 
     def last_of(self, pod: Pod) -> datetime | None:
         """The pod's last failed attempt according to events."""
-        times = (self._last.get(pod.metadata.uid) if pod.metadata.uid else None, self._last.get(pod.key))
+        names = (pod.metadata.uid, pod.key) if pod.metadata.uid else (pod.key,)
+        times = (self._last.get((name, scheduler)) for name in names for scheduler in (pod.spec.scheduler_name, ""))
         return max((time for time in times if time is not None), default=None)
 
 

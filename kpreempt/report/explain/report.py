@@ -67,7 +67,7 @@ from kpreempt.report.explain.workload import (
     totals_in_words,
     workload_name,
 )
-from kpreempt.report.options import Extent, RenderOptions
+from kpreempt.report.options import Extent, RenderOptions, reference_time
 from kpreempt.report.remedies import causes_section, remedies_section
 from kpreempt.verdict import Effect, Outcome, Verdict
 from kpreempt.verdict.remedies import CauseKind
@@ -82,7 +82,7 @@ _STEPS_SHOWN = 12
 # The number of kinds of rejection listed on a screen: the first of these that fits into the given lines.
 _KINDS_LISTED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
-_FIRST_POD, _AFTERMATH, _EVENT = 97, 85, 50
+_FIRST_POD, _AFTERMATH, _EVENT, _AUTOSCALER = 97, 85, 50, 44
 # A name that needs no quoting in a shell.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # For each action, the words before the object, and those between the object and the text.
@@ -220,6 +220,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             equal_pods_section(verdict),
             nearest_section(verdict, options),
             causes_section([each for each in verdict.causes if each.kind is not CauseKind.ROLLOUT_DEADLOCK]),
+            _autoscaling(verdict, options),
             remedies_section(
                 "FIX",
                 verdict.remedies,
@@ -252,6 +253,15 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         ),
         *assumption_sections(verdict.assumptions),
     ]
+
+
+def _autoscaling(verdict: Verdict, options: RenderOptions) -> Section:
+    """``AUTOSCALER``: why no node is added."""
+    if verdict.autoscaling is None:
+        return Section("AUTOSCALER")
+    from kpreempt.report.autoscaling import autoscaling_section  # noqa: PLC0415 - few clusters show an autoscaler
+
+    return autoscaling_section(verdict.autoscaling, reference_time(verdict, options), priority=_AUTOSCALER)
 
 
 def _event(verdict: Verdict) -> Section:

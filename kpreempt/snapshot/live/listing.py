@@ -15,6 +15,7 @@ from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.kueue import KUEUE_GROUP
 from kpreempt.model.meta import ObjectMeta
+from kpreempt.model.node import KARPENTER_GROUP
 from kpreempt.snapshot.kinds import COMPARED_KINDS, plural_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
@@ -26,13 +27,16 @@ CRON_JOBS = COMPARED_KINDS["CronJob"]
 # Nothing can be answered without these.
 INDISPENSABLE = ("Pod", "Node")
 # If the API server does not know these kinds, Volcano or Karpenter is not installed, and there are none.
-CUSTOM = ("PodGroup", "Queue", "NodePool")
+CUSTOM = ("PodGroup", "Queue", "NodePool", "NodeClaim")
+# Kinds that only say what autoscalers do.
+_ON_REQUEST = ("NodeClaim", "ConfigMap")
 
 # The versions of a group that recent clusters serve, the best first; everything else has been v1 since 1.24.
 _VERSIONS = {
     "resource.k8s.io": ("v1", "v1beta2", "v1beta1", "v1alpha3"),
     "policy": ("v1", "v1beta1"),
     "autoscaling": ("v2", "v1"),
+    KARPENTER_GROUP: ("v1", "v1beta1"),
     "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
 }
 # Older versions that servers may have instead of the one in which a plugin wants a kind.
@@ -90,13 +94,16 @@ def path_of(kind: Kind, api_version: str) -> str:
     return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{plural_of(kind)}"
 
 
-def kinds_to_read(skip_kinds: Container[str] = ()) -> list[Kind]:
+def kinds_to_read(skip_kinds: Container[str] = (), *, with_autoscalers: bool = False) -> list[Kind]:
     """Return all kinds that affect scheduling, those with the most objects first, so that they don't finish last.
 
-    Kinds in ``skip_kinds``, by name, are left out.
+    Kinds in ``skip_kinds``, by name, are left out; those about what autoscalers do are included ``with_autoscalers``.
     """
-    others = [kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name) and kind.name not in skip_kinds]
-    return [KINDS["Pod"], *others]
+    separate = ("Pod", EVENTS.name, *(() if with_autoscalers else _ON_REQUEST))
+    return [
+        KINDS["Pod"],
+        *(each for each in KINDS.values() if each.name not in separate and each.name not in skip_kinds),
+    ]
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -141,7 +148,7 @@ class Listing:
         With a ``selector`` of fields, only the objects that it selects are read.
         """
         self.kind = kind
-        self.selector = selector
+        self.selector = selector or (f"metadata.name={kind.usual_name}" if kind.usual_name else "")
         self.version = ""
         self._exact = version
         self._token = ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from queue import SimpleQueue
 from threading import Thread
@@ -24,7 +24,8 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
-from kpreempt.model.event import EVENT_SELECTORS
+from kpreempt.model.event import AUTOSCALER_SELECTORS, COMPONENTS, EVENT_SELECTORS
+from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS, Kind
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch, ServerVersion, fixed_line
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
@@ -132,7 +133,7 @@ class _Reader:
 
     def read(self, taken_at: datetime, needs: Needs) -> None:
         """Read everything. Raises like ``read_cluster``."""
-        pods, *others = kinds_to_read(needs.skip_kinds)
+        pods, *others = kinds_to_read(needs.skip_kinds, with_autoscalers=needs.with_autoscalers)
         of_plugins, _ = kinds_of_plugins(needs.extra_fields)
         others += [
             kind for name, kind in COMPARED_KINDS.items() if name in needs.compare_kinds and kind not in of_plugins
@@ -144,28 +145,43 @@ class _Reader:
             if needs.with_events:
                 for selector in EVENT_SELECTORS:
                     self._begin(Listing(EVENTS, "", selector=selector))
-            while self._under_way:
-                with self._phases.phase("read"):
-                    found = self._workers.result()
-                self._under_way -= 1
-                if isinstance(found, ServerVersion):
-                    if not found.git_version:
-                        message = "the server does not report its version"
-                        self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
-                    source = self._api.connection.server
-                    batch = Batch(source, [], fixed_line(0), version=found.git_version, taken_at=taken_at.isoformat())
-                    self._collector.add(batch)
-                    continue
-                listing, page = found
-                if not page.ends:
-                    self._begin(listing)
-                if page.begins:
-                    for kind in others:
-                        self._begin(Listing(kind, listing.version))
-                    others = []
-                self._take(listing, page)
+            if needs.with_autoscalers:
+                for selector in AUTOSCALER_SELECTORS:
+                    self._begin(Listing(EVENTS, "", selector=selector))
+            self._run(taken_at, others)
         finally:
             self._workers.end()
+
+    def read_lists(self, listings: Iterable[Listing]) -> None:
+        """Read only these lists. Raises like ``read_cluster``."""
+        try:
+            for listing in listings:
+                self._begin(listing)
+            self._run(None, [])
+        finally:
+            self._workers.end()
+
+    def _run(self, taken_at: datetime | None, others: Sequence[Kind]) -> None:
+        """Take pages until all lists are complete; the ``others`` are requested at the version of the first page."""
+        while self._under_way:
+            with self._phases.phase("read"):
+                found = self._workers.result()
+            self._under_way -= 1
+            if isinstance(found, ServerVersion):
+                if not found.git_version:
+                    message = "the server does not report its version"
+                    self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
+                source, at = self._api.connection.server, taken_at.isoformat() if taken_at is not None else ""
+                self._collector.add(Batch(source, [], fixed_line(0), version=found.git_version, taken_at=at))
+                continue
+            listing, page = found
+            if not page.ends:
+                self._begin(listing)
+            if page.begins:
+                for kind in others:
+                    self._begin(Listing(kind, listing.version))
+                others = []
+            self._take(listing, page)
 
     def _begin(self, listing: Listing | None) -> None:
         """Request the next page of a list, or without one the server's version."""
@@ -200,6 +216,23 @@ class _Reader:
         if self._progress is not None:
             share = self._done / max(1, self._done + sum(self._remaining.values()))
             self._progress(f"{self._api.connection.label}: {self._done:,} objects", share)
+
+
+def read_autoscalers(api: Api, *, skip_bad_objects: bool = False) -> ClusterSnapshot:
+    """Read only what autoscalers report: their events, and the kinds that only they read.
+
+    Kinds and events that may not be read are ``unread`` in the result; other kinds are empty. Raises ``ClusterError``
+    and ``InputError``.
+    """
+    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects)
+    reader = _Reader(api, collector, None, NO_PHASES)
+    reader.read_lists(
+        [
+            *(Listing(KINDS[name], "") for name in AUTOSCALER_KINDS),
+            *(Listing(EVENTS, "", selector=f"source={component}") for component in COMPONENTS),
+        ]
+    )
+    return collector.cluster()
 
 
 def read_version(connection: Connection) -> str:

@@ -29,6 +29,13 @@ from kpreempt.model import (
 from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.snapshot.minimize import MIGRATED_PLUGINS
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
+from kpreempt.snapshot.redact.autoscaler_rules import (
+    NODE_CLAIM,
+    autoscaler_text,
+    component,
+    config_map_name,
+    status_data,
+)
 from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each_item, joined, keyed, name_rule, nothing
 from kpreempt.snapshot.redact.tokens import Space
 
@@ -88,6 +95,8 @@ _NAMES: dict[str, Space] = {
     "PodGroup": _pod_group_space,
     "Queue": spaces.QUEUE,
     "NodePool": spaces.NODE_POOL,
+    "NodeClaim": NODE_CLAIM,
+    "ConfigMap": Space("configmap", config_map_name),
     **kueue_rules.NAMES,
 }
 
@@ -162,9 +171,13 @@ def _reference(renamer: Renamer, reference: Any) -> Any:
 
 
 def _event_text(renamer: Renamer, text: str) -> str:
-    """Keep the scheduler's message to a victim; remove any other text."""
+    """Keep the scheduler's message to a victim, and what autoscalers report about pods; remove any other text."""
     match = _PREEMPTED.fullmatch(text)
-    return f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}" if match else ""
+    return (
+        f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}"
+        if match
+        else autoscaler_text(renamer, text)
+    )
 
 
 def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str]:
@@ -214,6 +227,7 @@ _ANNOTATIONS: dict[str, Rule] = {
     volcano.JDB_MAX_UNAVAILABLE: _count,
     volcano.SLA_WAITING_TIME: _duration,
     volcano.OLD_SLA_WAITING_TIME: _duration,
+    node.STATUS_ANNOTATION: nothing,
     volcano.HIERARCHY: joined("/", _branch),
     volcano.HIERARCHY_WEIGHTS: joined("/", _number),
 }
@@ -382,7 +396,24 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     volcano.QueueReservation: {"nodes": _node},
     volcano.QueueStatus: {"state": WORDS},
     node.NodePoolTemplateMeta: {"labels": LABELS},
-    event.Event: {"type": WORDS, "reason": WORDS, "message": _event_text, "note": _event_text},
+    node.KarpenterCondition: {
+        "type": WORDS,
+        "status": WORDS,
+        "reason": WORDS,
+        "message": nothing,
+        "last_transition_time": times.nothing,
+    },
+    node.NodeClaimStatus: {"node_name": _node},
+    node.ConfigMap: {"data": status_data},
+    event.EventSource: {"component": component},
+    event.Event: {
+        "type": WORDS,
+        "reason": WORDS,
+        "message": _event_text,
+        "note": _event_text,
+        "reporting_component": component,
+        "reporting_controller": component,
+    },
     **device_rules.FIELDS,
     **kueue_rules.FIELDS,
     devices.DeviceClassSpec: {"extended_resource_name": each_item(Renamer.resource)},

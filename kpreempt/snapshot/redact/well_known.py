@@ -158,6 +158,11 @@ WORDS = _words(
     FailedPrepareDynamicResources InspectFailed ErrImageNeverPull ErrImagePull ImagePullBackOff ImageInspectError
     InvalidImageName RegistryUnavailable SignatureValidationFailed ContainerCreating PodInitializing CrashLoopBackOff
     CreateContainerConfigError CreateContainerError RunContainerError PreCreateHookError PreStartHookError
+    NotTriggerScaleUp TriggeredScaleUp Nominated ScaleDown ScaleDownEmpty DisruptionTerminating ScaleUpFailed
+    ScaleUpTimedOut FailedToScaleUpGroup MaxNodesTotalReached ClusterUnhealthy NoCompatibleInstanceTypes
+    InsufficientCapacityError NodeClassNotReady Launched Registered NodeClassReady ValidationSucceeded LaunchFailed
+    NodeNotFound NodeNotRegistered AwaitingReconciliation NodePoolNotReady Healthy Unhealthy InProgress NoActivity
+    Backoff NotNeeded Needed
     PostStartHookError OOMKilled ContainerCannotRun StartError ContainerStatusUnknown DeadlineExceeded
     """
 )
@@ -171,7 +176,7 @@ KINDS = _words(
     CustomResourceDefinition APIService ComponentStatus PodTemplate FlowSchema PriorityLevelConfiguration
     MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy
     ValidatingAdmissionPolicyBinding CertificateSigningRequest VolumeAttributesClass ServiceCIDR IPAddress
-    PodGroup Queue
+    PodGroup Queue NodePool NodeClaim
     """
 )
 _GROUPS = _words(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kpreempt.model.kinds import KINDS
+from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS
 from kpreempt.snapshot.kinds import resource_of
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
 from tests.fake_api import FakeApi, FakeCluster, good, refused
@@ -26,7 +26,7 @@ OF_EVERY_NEW_POD = {"LimitRange", "PriorityClass"}
 HIDING = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"}
 # What depends on more than the pod: sessions, a simulation, and objects with owners of other kinds.
 OF_OTHER_QUESTIONS = {"Event", "ResourceQuota", "PodGroup", "Queue", "Deployment", "DaemonSet", "Job"} | {
-    "NodePool",
+    *AUTOSCALER_KINDS,
     "PodDisruptionBudget",
     "Service",
     "ReplicationController",

@@ -21,6 +21,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
 from kpreempt.model.kinds import KINDS
+from kpreempt.model.node import STATUS_ANNOTATION
 from kpreempt.schedulers.kube.framework import csi_translation as volumes
 from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.load import load_snapshot
@@ -234,6 +235,7 @@ def test_every_annotation_that_a_scheduler_or_admission_reads_is_kept() -> None:
         storage.SELECTED_NODE_ANNOTATION,
         volumes.MIGRATED_PLUGINS_ANNOTATION,
         EXTENDED_RESOURCE_CLAIM,
+        STATUS_ANNOTATION,
         *cluster_defaults._DEFAULT_CLASS_ANNOTATIONS,
         *(getattr(volcano, name) for name in VOLCANO_ANNOTATIONS),
     }

@@ -16,7 +16,7 @@ import msgspec
 from kpreempt.analysis.document_reader import Document
 from kpreempt.errors import UsageError
 from kpreempt.model.documents import group_of, mapping_in
-from kpreempt.model.kinds import KINDS, Kind
+from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS, Kind
 
 # Owners of pods, with the groups that Kubernetes' own controllers watch.
 POD_OWNERS: dict[str, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
 VALIDATING = ("ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 
 # The kinds that a snapshot holds. A NodePool is treated like any custom resource in a change.
-CLUSTER_KINDS = {name: kind for name, kind in KINDS.items() if name != "NodePool"}
+CLUSTER_KINDS = {name: kind for name, kind in KINDS.items() if name not in AUTOSCALER_KINDS}
 
 # Other cluster-scoped kinds; all other unknown kinds are assumed to be namespaced, as most custom resources are.
 _OTHER_CLUSTER_WIDE = frozenset(

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET
 
@@ -31,7 +31,9 @@ from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import BudgetUse
-from kpreempt.verdict.at_risk import RankedVictim
+
+if TYPE_CHECKING:
+    from kpreempt.verdict.at_risk import RankedVictim
 
 # Stands for a missing start time, which counts as now.
 NO_START = float("inf")
@@ -176,6 +178,8 @@ def rank_victims(
     reads_starts_once: bool = False,
 ) -> list[RankedVictim]:
     """List the node's pods below ``priority``, first victim first."""
+    from kpreempt.verdict.at_risk import RankedVictim  # noqa: PLC0415 - only for pods at risk
+
     potential = [info for info in node_info.pods if info.priority < priority]
     counted = budgets.count(
         sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order, reads_starts_once=reads_starts_once)

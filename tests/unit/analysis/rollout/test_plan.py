@@ -17,7 +17,7 @@ from kpreempt.analysis.check.rollout.cluster_documents import (
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.plan import MAX_NEW_PODS, ManifestDocument
 from kpreempt.errors import InputError, KpreemptError, NotFoundError, UsageError
-from kpreempt.model.kinds import KINDS
+from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS
 from kpreempt.snapshot.collect import KeepDocument
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import ChangeKind
@@ -53,9 +53,9 @@ def kinds_of(plan: Any) -> list[tuple[str, str]]:
     return [(each.object, each.kind.value) for each in plan.changes]
 
 
-def test_the_kinds_are_those_of_snapshots_but_what_karpenter_makes_nodes_of() -> None:
+def test_the_kinds_are_those_of_snapshots_but_those_of_autoscalers() -> None:
     # What its controller makes of a change is not known: to a check it is a custom resource as any other.
-    assert {*KINDS} - {*CLUSTER_KINDS} == {"NodePool"}
+    assert {*KINDS} - {*CLUSTER_KINDS} == {*AUTOSCALER_KINDS}
 
 
 def test_changes_come_in_the_order_of_the_input_and_deletions_after_them() -> None:

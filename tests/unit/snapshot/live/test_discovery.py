@@ -72,7 +72,7 @@ def test_kinds_without_records_are_listed_whole_where_they_are_compared() -> Non
     names = ["HorizontalPodAutoscaler", "MutatingWebhookConfiguration"]
     cluster = FakeCluster({"HorizontalPodAutoscaler": [scaler]}, special=special)
     reading, _ = read(cluster, needs=Needs(compare_kinds=names, keep_document=lambda kind, _: kind in names))
-    assert set(reading.cluster.listed) == {*KINDS, "HorizontalPodAutoscaler"} - {"Event"}
+    assert set(reading.cluster.listed) == {*KINDS, "HorizontalPodAutoscaler"} - {"Event", "NodeClaim", "ConfigMap"}
     resource = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
     assert reading.cluster.unread == {"MutatingWebhookConfiguration": Unread(403, resource)}
     assert [(each["apiVersion"], each["spec"]) for each in reading.documents] == [("autoscaling/v2", scaler["spec"])]

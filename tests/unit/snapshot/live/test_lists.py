@@ -14,6 +14,7 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
 from kpreempt.model.event import EVENT_SELECTORS
 from kpreempt.model.kinds import KINDS
+from kpreempt.model.node import STATUS_NAME
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.kinds import COMPARED_KINDS, resource_of
 from kpreempt.snapshot.live.api import Api
@@ -157,7 +158,8 @@ def test_a_kind_that_may_not_be_listed_is_distinguished_from_one_of_which_there_
         **{f"/apis/{version}": good({"kind": "APIResourceList"}) for version in versions},
     }
     reading, _ = read(
-        FakeCluster({}, special=lambda requested: answers.get(requested.path)), needs=Needs(with_events=True)
+        FakeCluster({}, special=lambda requested: answers.get(requested.path)),
+        needs=Needs(with_events=True, with_autoscalers=True),
     )
     assert reading.cluster.unread == {name: Unread(403, resource_of(KINDS[name]))}
     assert reported(reading) == []
@@ -369,6 +371,7 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
     listed = [(kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED_KINDS.values())]
     assert granted == sorted([*listed, *((kind.group, kind.resource) for kind in KUEUE_EXTRAS.kinds)])
+    assert [rule["resourceNames"] for rule in rules if rule["resources"] == ["configmaps"]] == [[STATUS_NAME]]
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]
