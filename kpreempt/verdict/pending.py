@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.verdict.autoscaling import Autoscaling
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.node_report import NodeKind
+from kpreempt.verdict.on_node import PendingOnNode
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.status import Outcome
@@ -219,7 +220,8 @@ class PendingPods(Record, frozen=True, kw_only=True):
     whole queue, including pods that were not requested. ``at`` is the time of the answer. ``namespace`` is the
     requested one, empty for all; ``has_namespace`` says whether it exists, if known. ``other_namespaces`` counts the
     other pending pods by namespace. ``changes`` is set if this is one of several polls. ``more_nodes`` says how many
-    nodes like those of the cluster would place the pending pods; it is missing if none waits for a node.
+    nodes like those of the cluster would place the pending pods; it is missing if none waits for a node. ``on_nodes``
+    are the requested pods that have a node and are still pending, which the scheduler does not wait for.
     ``autoscaling`` is what node autoscalers report about the unschedulable pods, if there are any.
     """
 
@@ -234,6 +236,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     other_namespaces: dict[str, int] = {}
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
+    on_nodes: list[PendingOnNode] = []
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     autoscaling: Autoscaling | msgspec.UnsetType = msgspec.UNSET
     assumptions: list[Assumption] = []

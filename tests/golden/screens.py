@@ -40,6 +40,7 @@ def _of_change(name: str, manifest: str) -> list[str]:
 
 _COMMANDS = {
     "pending": ["pending", "--snapshot", str(_FORTY), *_VERSION],
+    "pending-on-nodes": ["pending", "--snapshot", str(FIXTURES / "pending" / "on-nodes.yaml"), *_VERSION],
     "who-evicted": [
         *("who-evicted", "encode-1", "-n", "batch", *_ON_CALL),
         *("--before", str(FIXTURES / "on-call" / "before.yaml")),

@@ -42,6 +42,7 @@ from kpreempt.analysis.nodes.copies import (
     informational_kind,
     with_nodes,
 )
+from kpreempt.analysis.pending.on_nodes import NodeReports
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
@@ -113,7 +114,9 @@ def explain_pending(
     attempts = FailedAttempts(cluster.events)
     pending = pending_pods(cluster)
     selected = [pod for pod in pending if is_selected(pod)]
-    skipped = Counter(pod.metadata.namespace for pod in pending if not is_selected(pod))
+    reports = NodeReports(cluster)
+    on_nodes = reports.pending()
+    skipped = Counter(pod.metadata.namespace for pod in (*pending, *on_nodes) if not is_selected(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     # Remedies need the filter results of every node.
@@ -174,6 +177,7 @@ def explain_pending(
         other_namespaces=dict(skipped.most_common()),
         groups=_groups(items),
         items=items,
+        on_nodes=[reports.why(pod) for pod in on_nodes if is_selected(pod)],
         more_nodes=new_nodes if new_nodes is not None else msgspec.UNSET,
         assumptions=list(dict.fromkeys([*context.assumptions, *unread, *verdict_assumptions])),
     )

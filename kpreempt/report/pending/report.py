@@ -38,6 +38,7 @@ from kpreempt.report.escape import printable
 from kpreempt.report.evidence import absent_facts, assumption_sections, format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.pending.on_nodes import on_nodes_section, table_on_nodes
 from kpreempt.report.pending.summary import (
     NO_NODE_FITS,
     agreement_in_words,
@@ -67,7 +68,7 @@ _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
-_CHANGES, _FIXES, _AUTOSCALER, _MORE_NODES, _PODS, _NOTES = 60, 55, 52, 50, 40, 20
+_CHANGES, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = 60, 55, 52, 50, 45, 40, 20
 _ABOUT_ROWS = "# = queue position; each pod is evaluated as if it were next"
 _MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.
@@ -115,7 +116,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     unknown = Section("NOTES", unknown_in_words(pending))
     is_bad = any(item.outcome in (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
     return Report(
-        title=("Pending pods: ", Span(f"{len(items):,}", "strong")),
+        title=("Pending pods: ", Span(f"{len(items) + len(pending.on_nodes):,}", "strong")),
         tone="bad" if is_bad else "good" if is_known else "warn",
         lead=summary(pending) if items else nothing_pending(pending),
         short_lead=joined([summary(pending, is_short=True) if items else nothing_pending(pending), *absent], " "),
@@ -137,6 +138,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
                 _group(group, number, [items[pod] for pod in group.pods], pending, options, labels)
                 for number, group in enumerate(pending.groups, 1)
             ),
+            on_nodes_section(pending.on_nodes, pending.at, _ON_NODES, is_alone=not items),
             *assumption_sections(pending.assumptions),
             Section("NOTES", notes_in_words(pending), priority=_NOTES, short=unknown),
         ],
@@ -350,7 +352,12 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     """The summary, a row per pod, and the facts behind the answer."""
     unknown = filter(None, [absent_sentence(pending.assumptions)])
     if not pending.items:
-        return "".join(f"{printable(each)}\n" for each in (nothing_pending(pending), *unknown))
+        answer = [
+            nothing_pending(pending),
+            *unknown,
+            *(["", *table_on_nodes(pending.on_nodes, pending.at)] if pending.on_nodes else []),
+        ]
+        return "".join(f"{printable(each)}\n" for each in answer)
     from tabulate import tabulate  # noqa: PLC0415 - slow to import
 
     rows = [[printable(cell) or _NONE for cell in _cells(item, pending)] for item in pending.items]
@@ -360,7 +367,8 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
     heading = [text_of(summary(pending)), *unknown, *filter(None, [text_of(more_nodes_in_words(pending))])]
-    return "\n".join([*map(printable, heading), "", *lines, "", printable(notes)]) + "\n"
+    on_nodes = ["", *table_on_nodes(pending.on_nodes, pending.at)] if pending.on_nodes else []
+    return "\n".join([*map(printable, heading), "", *lines, *on_nodes, "", printable(notes)]) + "\n"
 
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from kpreempt.report.amounts import agree, count, format_duration, format_readin
 from kpreempt.report.blocks import Code, Listing, Phrase, Role, Section, Sentence, Span, joined, strong
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
+from kpreempt.report.pending.on_nodes import more_on_nodes_in_words, only_on_nodes_in_words
 from kpreempt.report.remedies import amounts_in_words, cause_in_words, join_options
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
@@ -48,7 +49,8 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
     A short summary is cut within its parentheses, and has at most 400 characters.
     """
     parts = joined(Span(*part) for part in _parts(pending.items, _SHORT if is_short else _UNLIMITED))
-    return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *parts, ".")
+    more = f" {on_nodes}" if (on_nodes := more_on_nodes_in_words(pending.on_nodes)) else ""
+    return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *parts, f".{more}")
 
 
 def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Role]]:
@@ -325,6 +327,8 @@ def nothing_pending(pending: PendingPods) -> str:
     scope = f" in namespace {namespace}" if namespace else ""
     unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
     text = f"No pod is pending{scope}."
+    if pending.on_nodes:
+        return f"No pod{scope} waits for the scheduler; {only_on_nodes_in_words(pending.on_nodes, pending.at)}."
     if is_absent(pending.assumptions, "Pod"):
         text = "No pending pod in the snapshot, which has no pods at all."
     elif pending.has_namespace is False:

@@ -1,0 +1,76 @@
+"""Pods that have a node and still do not run: the scheduler is done with them, or was never asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from kpreempt.verdict.base import Record
+
+
+class OnNodeCause(StrEnum):
+    """What a pod that has a node waits for.
+
+    ``NodeMissing``: the cluster has no such node. ``NodeNotReady``: its kubelet starts nothing. ``UnboundClaim``: a
+    volume claim is missing or not bound. ``Volume``: a volume is not attached or mounted. ``Sandbox``: the sandbox or
+    network of the pod is not created. ``Image``: an image is not pulled. ``Container``: a container cannot be
+    created or started. ``InitContainer``: an init container is running. ``FailingContainer``: a container fails, and is
+    restarted. ``Starting``: the kubelet is starting it, and nothing says what it waits for. ``NotAccepted``: no kubelet
+    has reported on it.
+    """
+
+    TERMINATING = "Terminating"
+    NODE_MISSING = "NodeMissing"
+    NODE_NOT_READY = "NodeNotReady"
+    UNBOUND_CLAIM = "UnboundClaim"
+    VOLUME = "Volume"
+    SANDBOX = "Sandbox"
+    IMAGE = "Image"
+    CONTAINER = "Container"
+    INIT_CONTAINER = "InitContainer"
+    FAILING_CONTAINER = "FailingContainer"
+    STARTING = "Starting"
+    NOT_ACCEPTED = "NotAccepted"
+
+
+class ClaimState(StrEnum):
+    """Why a volume claim keeps a pod from starting.
+
+    ``NoNodeSelected``: it is bound when the scheduler picks a node for its pod, and no scheduler has.
+    """
+
+    MISSING = "Missing"
+    LOST = "Lost"
+    NO_NODE_SELECTED = "NoNodeSelected"
+    UNBOUND = "Unbound"
+
+
+class PendingOnNode(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod in phase Pending that has a node.
+
+    ``status`` is its status in the output of ``kubectl get pods``. ``since`` is when the pod got into this state, if
+    known. ``container`` is the container that keeps it pending, ``image`` its image. ``reason`` and ``message`` are the
+    reported ones, verbatim; ``reported`` is the time of the last event that says so. ``claim`` is ``namespace/name`` of
+    a claim that is not bound. ``has_events`` says whether the input has events at all.
+    """
+
+    pod: str
+    node: str
+    owner: str = ""
+    created: datetime | None = None
+    status: str = ""
+    cause: OnNodeCause
+    since: datetime | None = None
+    container: str = ""
+    is_init_container: bool = False
+    image: str = ""
+    exit_code: int | None = None
+    restarts: int = 0
+    reason: str = ""
+    message: str = ""
+    reported: datetime | None = None
+    claim: str = ""
+    claim_state: ClaimState | None = None
+    storage_class: str = ""
+    finalizers: list[str] = []
+    has_events: bool = False
