@@ -10,34 +10,10 @@ import msgspec
 from kpreempt.verdict.autoscaling import Autoscaling
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.node_report import NodeKind
-from kpreempt.verdict.on_node import PendingOnNode
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.status import Outcome
-
-
-class PendingState(StrEnum):
-    """Why a pod is still pending.
-
-    ``Held``: by a plugin other than scheduling gates. ``Nominated``: preemption still helps on the nominated node, but
-    none of the pod's victims there is terminating. ``StaleNomination``: preemption there no longer helps.
-    ``BackingOff``: the pod was attempted moments ago, and is in backoff. ``WaitsForChange``: the pod was attempted, and
-    is not attempted again until something changes. ``FitsNow``: the pod was attempted, and would land if it were
-    attempted now.
-    """
-
-    BEING_DELETED = "BeingDeleted"
-    NO_SCHEDULER = "NoScheduler"
-    GATED = "Gated"
-    HELD = "Held"
-    WAITS_FOR_VICTIMS = "WaitsForVictims"
-    NOMINATED = "Nominated"
-    STALE_NOMINATION = "StaleNomination"
-    NEVER_ATTEMPTED = "NeverAttempted"
-    BACKING_OFF = "BackingOff"
-    FITS_NOW = "FitsNow"
-    WAITS_FOR_CHANGE = "WaitsForChange"
-
+from kpreempt.verdict.waiting import PendingOnNode, PendingState, TerminatingPod
 
 # The states that say more about a pod than its outcome.
 SHOWN_STATES = (
@@ -73,21 +49,6 @@ class Agreement(StrEnum):
     SAME_REASONS_DIFFERENT_COUNTS = "SameReasonsDifferentCounts"
     DIFFERENT = "Different"
     NONE = "None"
-
-
-class TerminatingPod(Record, frozen=True):
-    """A terminating pod.
-
-    ``since`` is when its deletion started, ``until`` when its grace period ends. ``finalizers`` keep the object even
-    after that. ``is_preempted``: a scheduler evicted it; the scheduler does not wait for other pods.
-    """
-
-    pod: str
-    priority: int
-    since: datetime | None = None
-    until: datetime | None = None
-    finalizers: list[str] = []
-    is_preempted: bool = True
 
 
 class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):

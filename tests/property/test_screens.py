@@ -32,8 +32,9 @@ from kpreempt.verdict.compare import (
     UpgradeGroup,
     VersionChange,
 )
-from kpreempt.verdict.pending import PendingPod, PendingPods, PendingState
+from kpreempt.verdict.pending import PendingPod, PendingPods
 from kpreempt.verdict.queue import Mover, MoverKind, PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
+from kpreempt.verdict.waiting import PendingState
 from tests.checks import big_check, failed, finding, hostile_check, passed, replaced
 from tests.factories import NOW
 

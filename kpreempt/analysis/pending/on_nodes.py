@@ -20,7 +20,7 @@ from kpreempt.model.meta import controller_name, later
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, ContainerState, ContainerStatus, Pod
 from kpreempt.model.storage import SELECTED_NODE_ANNOTATION, PersistentVolumeClaim
-from kpreempt.verdict.on_node import ClaimState, OnNodeCause, PendingOnNode
+from kpreempt.verdict.waiting import ClaimState, OnNodeCause, PendingOnNode
 
 _PENDING = "Pending"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

@@ -76,9 +76,9 @@ from kpreempt.verdict.pending import (
     PendingGroup,
     PendingPod,
     PendingPods,
-    PendingState,
 )
 from kpreempt.verdict.unread import unread_of
+from kpreempt.verdict.waiting import PendingState
 
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 

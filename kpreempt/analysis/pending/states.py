@@ -17,8 +17,9 @@ from kpreempt.model.durations import go_seconds
 from kpreempt.model.meta import later
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.pending import Agreement, PendingState, TerminatingPod
+from kpreempt.verdict.pending import Agreement
 from kpreempt.verdict.status import FOUND_PLACEMENT
+from kpreempt.verdict.waiting import PendingState, TerminatingPod
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
 # A pod that waits for a change is retried after 5 minutes, checked every 30 seconds.

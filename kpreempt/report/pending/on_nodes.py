@@ -10,7 +10,7 @@ from kpreempt.report.amounts import agree, count, format_since
 from kpreempt.report.blocks import Listing, Phrase, Section, Span, Table, Words, columns, strong
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
-from kpreempt.verdict.on_node import ClaimState, OnNodeCause, PendingOnNode
+from kpreempt.verdict.waiting import ClaimState, OnNodeCause, PendingOnNode
 
 _LONGEST_MESSAGE = 160
 _HOST_NAME = "kubernetes.io/hostname"

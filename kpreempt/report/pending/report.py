@@ -59,9 +59,10 @@ from kpreempt.report.pending.summary import (
 )
 from kpreempt.report.remedies import action, cause_in_words, commands, line, not_tried, nothing_found, result
 from kpreempt.verdict import Outcome, Victim
-from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+from kpreempt.verdict.waiting import PendingState
 
 _PODS_SHOWN = 40
 _VICTIMS_SHOWN = 12

@@ -25,13 +25,12 @@ from kpreempt.verdict.pending import (
     PendingChangeKind,
     PendingPod,
     PendingPods,
-    PendingState,
     QueueTimeSource,
-    TerminatingPod,
 )
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import is_absent
+from kpreempt.verdict.waiting import PendingState, TerminatingPod
 
 _CAUSES = 2
 _CAUSES_IN_FULL = 8

@@ -19,7 +19,8 @@ from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.pending.summary import changes_in_words, summary
 from kpreempt.report.quoting import plain
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.pending import Agreement, PendingPod, PendingPods, PendingState, QueueTimeSource
+from kpreempt.verdict.pending import Agreement, PendingPod, PendingPods, QueueTimeSource
+from kpreempt.verdict.waiting import PendingState
 from tests.factories import NOW, make_node, make_pod
 
 MINUTE = timedelta(minutes=1)

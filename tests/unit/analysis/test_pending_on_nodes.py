@@ -20,7 +20,7 @@ from kpreempt.model.storage import PersistentVolumeClaim, StorageClass
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.pending.on_nodes import describe
-from kpreempt.verdict.on_node import ClaimState, OnNodeCause, PendingOnNode
+from kpreempt.verdict.waiting import ClaimState, OnNodeCause, PendingOnNode
 from tests.factories import NOW, make_node, make_pod, owned
 
 MINUTE = timedelta(minutes=1)

@@ -32,8 +32,9 @@ from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.schedulers.interface import Less
 from kpreempt.verdict import ExtenderCall, Outcome, PodSummary, Verdict
-from kpreempt.verdict.pending import PendingPods, PendingState
+from kpreempt.verdict.pending import PendingPods
 from kpreempt.verdict.status import Code
+from kpreempt.verdict.waiting import PendingState
 from tests.factories import NOW, make_node, make_pod
 from tests.foreign_plugins import Fails, LowestFirst, scheduler_with
 

@@ -16,9 +16,10 @@ from kpreempt.report.answers import render_answer
 from kpreempt.verdict import Alternatives, Assumption, AssumptionKind, Outcome, PossibleOutcome, Verdict
 from kpreempt.verdict.compare import ComparedPod, Comparison
 from kpreempt.verdict.node_report import NodeUse, Occupancy
-from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods
 from kpreempt.verdict.plugins import SchedulerPlugins
 from kpreempt.verdict.unread import LIST
+from kpreempt.verdict.waiting import PendingState
 from kpreempt.verdict.who_evicted import PodLocation, PreemptionsOfPod
 from kpreempt.verdict.workload import BudgetViolations, Pending, Replica, ReplicaScope, ReplicasOnNode, Totals, Workload
 from tests.answer_pages import answers, page_of, spoilt

@@ -4,7 +4,8 @@ import pytest
 
 from kpreempt.report.pending.summary import agreement_in_words
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.pending import Agreement, PendingPod, PendingState
+from kpreempt.verdict.pending import Agreement, PendingPod
+from kpreempt.verdict.waiting import PendingState
 
 CPU = "0/3 nodes are available: 3 Insufficient cpu."
 EVICTED = f"{CPU} preemption: found a potential placement for pod on node n1, preempting 2 victims"

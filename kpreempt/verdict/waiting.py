@@ -1,4 +1,4 @@
-"""Pods that have a node and still do not run: the scheduler is done with them, or was never asked."""
+"""Why a pod is still pending: what the scheduler waits for, or what keeps a pod that has a node from running."""
 
 from __future__ import annotations
 
@@ -6,6 +6,44 @@ from datetime import datetime
 from enum import StrEnum
 
 from kpreempt.verdict.base import Record
+
+
+class PendingState(StrEnum):
+    """Why a pod is still pending.
+
+    ``Held``: by a plugin other than scheduling gates. ``Nominated``: preemption still helps on the nominated node, but
+    none of the pod's victims there is terminating. ``StaleNomination``: preemption there no longer helps.
+    ``BackingOff``: the pod was attempted moments ago, and is in backoff. ``WaitsForChange``: the pod was attempted, and
+    is not attempted again until something changes. ``FitsNow``: the pod was attempted, and would land if it were
+    attempted now.
+    """
+
+    BEING_DELETED = "BeingDeleted"
+    NO_SCHEDULER = "NoScheduler"
+    GATED = "Gated"
+    HELD = "Held"
+    WAITS_FOR_VICTIMS = "WaitsForVictims"
+    NOMINATED = "Nominated"
+    STALE_NOMINATION = "StaleNomination"
+    NEVER_ATTEMPTED = "NeverAttempted"
+    BACKING_OFF = "BackingOff"
+    FITS_NOW = "FitsNow"
+    WAITS_FOR_CHANGE = "WaitsForChange"
+
+
+class TerminatingPod(Record, frozen=True):
+    """A terminating pod.
+
+    ``since`` is when its deletion started, ``until`` when its grace period ends. ``finalizers`` keep the object even
+    after that. ``is_preempted``: a scheduler evicted it; the scheduler does not wait for other pods.
+    """
+
+    pod: str
+    priority: int
+    since: datetime | None = None
+    until: datetime | None = None
+    finalizers: list[str] = []
+    is_preempted: bool = True
 
 
 class OnNodeCause(StrEnum):
