@@ -230,7 +230,7 @@ class _Timed:
         return getattr(self._scheduler, name)
 
     def decide(self, prepared: Any, pod: Pod, **options: Any) -> Verdict:
-        return self._scheduler.decide(prepared, pod, phases=self._parts, **options)
+        return self._scheduler.decide(prepared, pod, **{**options, "phases": self._parts})
 
 
 def queue_for(

@@ -13,8 +13,7 @@ from kpreempt.analysis.hypothetical_pods import (
     requests_of,
     typical_requests,
 )
-from kpreempt.analysis.pending.pods import queue_positions
-from kpreempt.analysis.queue.order import FailedAttempts
+from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
@@ -42,7 +41,9 @@ def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool]
     pending = pending_pods(cluster) if selected else []
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
     rules = scheduler.queue_rules(lambda: prepared, phases)
-    threats = _threats(decided, queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules))
+    known = {pod.key: verdict for pod, verdict in decided}
+    waiting = waiting_pods(cluster, scheduler, lambda: prepared, context.time, known=known) if decided else []
+    threats = _threats(decided, queue_positions(queue_of(scheduler, waiting, context.time, rules)))
     # Among equal ones, the one that started last.
     ranked = sorted(
         selected,

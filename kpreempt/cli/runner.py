@@ -124,7 +124,7 @@ class CommandRun:
         unread = unreadable_of(loaded.cluster, needs.compare_kinds)
         loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
         if request.without or request.cordons or request.uncordons or request.budgets:
-            from kpreempt.analysis.nodes.changes import changed
+            from kpreempt.analysis.nodes.changes import changed, recreations
 
             cluster = changed(
                 loaded.cluster,
@@ -133,8 +133,10 @@ class CommandRun:
                 cordons=request.cordons,
                 uncordons=request.uncordons,
                 budgets=request.budgets,
+                now=self.time_of(loaded.cluster, self.now()),
             )
-            loaded = msgspec.structs.replace(loaded, cluster=cluster)
+            assumptions = [*loaded.assumptions, *recreations(loaded.cluster, cluster)]
+            loaded = msgspec.structs.replace(loaded, cluster=cluster, assumptions=assumptions)
         return loaded
 
     def context(

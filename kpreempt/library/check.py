@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,9 +28,9 @@ from kpreempt.analysis.document_reader import Document, describe
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.remedies.edits import edited, edited_documents, merge_patched
 from kpreempt.analysis.remedies.search import Candidate
-from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import RuleId
+from kpreempt.library.draws import chances, paces
 from kpreempt.library.gate.config import job_seconds_in
 from kpreempt.library.gate.settings import GateSettings
 from kpreempt.library.reading import LoadedCluster, assuming_none
@@ -295,20 +294,3 @@ def simulation_context(context: Context) -> SimulationContext:
     """Build the simulation context for a request about a cluster."""
     scheduler, spread = context.configured.scheduler, context.spread or one_by_one
     return SimulationContext(scheduler, context.now, context.at, chances, paces, spread, context.phases)
-
-
-def paces(seed: int) -> Pace:
-    """Return the timing for a seed: 0 does everything at once; any other seed draws random durations."""
-    return Pace(random.Random(f"pace {seed}").random) if seed else AT_ONCE  # noqa: S311 - not security-relevant
-
-
-def chances(seed: int) -> Choose:
-    """Return a function that draws branches by their weights."""
-    source = random.Random(seed)  # noqa: S311 - not security-relevant
-
-    def choose(branches: Sequence[Branch]) -> Branch:
-        if len({branch.weight for branch in branches}) == 1:
-            return source.choice(branches)
-        return source.choices(branches, [branch.weight for branch in branches])[0]
-
-    return choose

@@ -423,9 +423,10 @@ class Cluster:
         )
 
     def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
-        from kpreempt.analysis.nodes.changes import changed
+        from kpreempt.analysis.nodes.changes import changed, recreations
 
-        return self._with_cluster(changed(self.snapshot, namespace, **changes))
+        cluster = changed(self.snapshot, namespace, now=self._context().at, **changes)
+        return self._with_cluster(cluster, recreations(self.snapshot, cluster))
 
     def _with_nodes(
         self,

@@ -47,6 +47,7 @@ def pending(context: Context, request: Pending) -> Answered:
     from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.pending.pods import explain_pending
     from kpreempt.analysis.pending.states import max_backoff_of
+    from kpreempt.library.draws import DRAWS
     from kpreempt.library.time_limits import time_limit
 
     cluster, selection = context.loaded.cluster, selection_of(request)
@@ -58,6 +59,7 @@ def pending(context: Context, request: Pending) -> Answered:
         spread=context.spread or one_by_one,
         has_time=time_limit(request.seconds_of_search) if request.seconds_of_search is not None else None,
         seeks_nodes=True,
+        draws=DRAWS,
     )
     if any(item.outcome.stays_pending for item in found.items):
         from kpreempt.library.autoscaling import pending_with_reports

@@ -5,70 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from kpreempt.analysis.algorithms import has_queue, is_kube_algorithm, one_by_one, queue_for
-from kpreempt.analysis.pending.states import max_backoff_of
+from kpreempt.analysis.algorithms import has_queue, one_by_one
 from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
-from kpreempt.analysis.queue.state import QueueInput, scheduling_queue
+from kpreempt.analysis.queue.state import scheduling_queue
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.schedulers import Answered, Context
-from kpreempt.model.durations import go_seconds
 from kpreempt.scheduler_table import QUEUE_ALGORITHMS
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.manifest import ManifestObject
 
 if TYPE_CHECKING:
     from kpreempt.library.requests import Queue
-    from kpreempt.library.schedulers import ConfiguredScheduler
-    from kpreempt.schedulers.interface import QueueRules
-    from kpreempt.schedulers.queues import SchedulingQueue
 
 
 def queue(context: Context, request: Queue) -> Answered:
     """Return the queue, and what the events do to it. Raises ``UsageError`` and ``InputError``."""
-    cluster, configured = context.loaded.cluster, context.configured
-    scheduler = configured.scheduler
+    scheduler = context.configured.scheduler
     check_modeled(scheduler.algorithm)
-    queue_input = QueueInput(
-        algorithm=scheduler.algorithm,
-        make=partial(_make, scheduler.algorithm, configured),
-        scheduler_names=scheduler.scheduler_names,
-        # Only this queue needs to know which plugins rejected a pod.
-        scheduler=scheduler if is_kube_algorithm(scheduler.algorithm) else None,
-        at=context.at,
-    )
     found = scheduling_queue(
-        cluster,
-        queue_input,
+        context.of(context.loaded.cluster),
         timed_events(request.records, context.at),
         object_decoder(scheduler.extra_fields),
-        assumptions=context.assumptions,
         spread=context.spread or one_by_one,
-        phases=context.phases,
     )
-    return Answered(found, cluster)
+    return Answered(found, context.loaded.cluster)
 
 
 def check_modeled(algorithm: str) -> None:
     """Raise ``UsageError`` for an algorithm whose queue is not modeled."""
     if not has_queue(algorithm):
         raise UsageError(f"the queue of algorithm {algorithm!r} is not modeled", hint=", ".join(QUEUE_ALGORITHMS))
-
-
-def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
-    initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
-    return queue_for(
-        algorithm,
-        started,
-        feature_gates=configured.feature_gates,
-        initial_backoff=go_seconds(initial if isinstance(initial, int) and initial > 0 else 1),
-        max_backoff=max_backoff_of(configured.configuration),
-        rules=rules,
-    )
 
 
 _AFTER = re.compile(r"\+(\d+(?:\.\d+)?)(ms|s|m|h)?")

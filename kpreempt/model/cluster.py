@@ -62,7 +62,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every object that affects scheduling, each kind in the order of the input.
 
     The order matters, because it breaks ties. ``has_scheduler_order`` means that pods are in the order of the
-    scheduler's cache for each node, which dumps and API server lists don't show. ``version`` is the server's
+    scheduler's cache for each node, which dumps and API server lists don't show. ``is_what_if`` means that it was
+    changed just now, which moves the pods in the scheduler's queue that the change helps. ``version`` is the server's
     (``v1.36.3``) or empty; ``taken_at`` is the time of the dump, if known. Only events about preemption and failed
     scheduling, and those of autoscalers, are kept. ``pod_groups`` and ``queues`` are Volcano's, ``node_pools`` and
     ``node_claims`` Karpenter's; ``config_maps`` only has Cluster Autoscaler's status. ``skipped`` counts objects of
@@ -117,6 +118,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     skipped: dict[str, int] = NO_ENTRIES
     listed: tuple[str, ...] = ()
     has_scheduler_order: bool = False
+    is_what_if: bool = False
     pod_orders: dict[str, PodOrder] = NO_ENTRIES
     unread: dict[str, Unread] = NO_ENTRIES
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES

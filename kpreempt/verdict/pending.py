@@ -12,6 +12,7 @@ from kpreempt.verdict.base import Record
 from kpreempt.verdict.node_report import NodeKind
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
+from kpreempt.verdict.served import InTurn, ServedQueue
 from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.waiting import PendingOnNode, PendingState, TerminatingPod
 
@@ -57,9 +58,10 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``position`` counts from 1 in the order in which the queue would attempt the pods; it is missing for pods that are
     not in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, if known.
     ``last_attempt`` is the last reported attempt. ``cause`` groups pods with the same state or the same reasons.
-    ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it were next: ``nodes`` are
-    those it can end up on, and ``victims`` are given for each; ``permanently_unschedulable`` is as in a verdict.
-    ``scheduler_message`` is the scheduler's last message, ``message`` the predicted one.
+    ``held_by`` is the plugin that holds it back. ``in_turn`` is what becomes of it when the whole queue is served. The
+    verdict is on this pod alone, as if it were next: ``nodes`` are those it can end up on, and ``victims`` are given
+    for each; ``permanently_unschedulable`` is as in a verdict. ``scheduler_message`` is the scheduler's last message,
+    ``message`` the predicted one.
 
     ``reasons`` counts the nodes that reject it by reason, most frequent first; ``claims`` are those that keep it from a
     node (``PersistentVolumeClaim shop/data``). ``causes`` are facts behind the rejections. ``remedies`` are changes
@@ -85,6 +87,7 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     scheduler_name: str = ""
     nominated_node_name: str = ""
     waiting_for: list[TerminatingPod] = []
+    in_turn: InTurn | None = None
     cause: str = ""
     outcome: Outcome
     permanently_unschedulable: bool = False
@@ -180,10 +183,11 @@ class PendingPods(Record, frozen=True, kw_only=True):
     ``groups`` are the same pods by cause, the group with the first pod of the queue first. ``in_queue`` counts the
     whole queue, including pods that were not requested. ``at`` is the time of the answer. ``namespace`` is the
     requested one, empty for all; ``has_namespace`` says whether it exists, if known. ``other_namespaces`` counts the
-    other pending pods by namespace. ``changes`` is set if this is one of several polls. ``more_nodes`` says how many
-    nodes like those of the cluster would place the pending pods; it is missing if none waits for a node. ``on_nodes``
-    are the requested pods that have a node and are still pending, which the scheduler does not wait for.
-    ``autoscaling`` is what node autoscalers report about the unschedulable pods, if there are any.
+    other pending pods by namespace. ``served`` is the whole queue, served in its order. ``changes`` is set if this is
+    one of several polls. ``more_nodes`` says how many nodes like those of the cluster would place the pending pods; it
+    is missing if none waits for a node. ``on_nodes`` are the requested pods that have a node and are still pending,
+    which the scheduler does not wait for. ``autoscaling`` is what node autoscalers report about the unschedulable pods,
+    if there are any.
     """
 
     api_version: str = API_VERSION
@@ -198,6 +202,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
     on_nodes: list[PendingOnNode] = []
+    served: ServedQueue = ServedQueue()
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     autoscaling: Autoscaling | msgspec.UnsetType = msgspec.UNSET
     assumptions: list[Assumption] = []

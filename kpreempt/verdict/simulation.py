@@ -202,7 +202,8 @@ class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
     ``seconds`` is the time of the last event. ``displaced`` are all victims, each followed by those evicted for its
     replacement; ``depth`` is the length of the longest such chain. ``starts_at`` is the time in seconds at which each
-    of the initial pods is bound; pods that never are, are missing. ``draws`` counts the scheduler's random choices.
+    of the initial pods is bound; pods that never are, are missing. ``draws`` counts the scheduler's random choices,
+    and ``attempts`` its attempts.
     ``rejected`` are pods that ResourceQuotas reject. ``loop`` are the workloads that keep displacing each other, if the
     simulation ends in a loop.
     """
@@ -219,4 +220,5 @@ class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     rejected: list[QuotaRejection] = []
     loop: list[str] = []
     draws: int = 0
+    attempts: int = 0
     steps: list[SimulationStep]

@@ -30,9 +30,8 @@ from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import PrioritySearch, free_amounts_on
-from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.pod_selection import PodSelection
-from kpreempt.analysis.queue.order import FailedAttempts
+from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
 from kpreempt.model.cluster import ClusterSnapshot
@@ -101,7 +100,9 @@ def audit_budgets(
             prepared = scheduler.prepare(cluster, now=at)
         decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))
         rules = scheduler.queue_rules(lambda: prepared, phases)
-        positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
+        known = {pod.key: verdict for pod, verdict in decided}
+        waiting = waiting_pods(cluster, scheduler, lambda: prepared, at, known=known)
+        positions = queue_positions(queue_of(scheduler, waiting, at, rules))
         for key, breaches in breaches_of(decided, positions, protection).items():
             if key in items:
                 items[key] = with_violations(items[key], breaches)

@@ -17,7 +17,8 @@ from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
-from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace, first_branch
+from kpreempt.analysis.simulation.runs import DecisionTrace
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
@@ -84,27 +85,6 @@ class SimulationContext(NamedTuple):
     paces: Callable[[int], Pace] = lambda _: AT_ONCE
     spread: Spread = one_by_one
     phases: Phases = NO_PHASES
-
-
-class DecisionTrace:
-    """Makes the choices in ``prefix``, then those of ``others``, and records the number of branches of each."""
-
-    def __init__(self, prefix: Sequence[int], others: Choose) -> None:
-        self._prefix = prefix
-        self._others = others
-        self.widths: list[int] = []
-        self.chosen: list[int] = []
-        self.likelihood = 1.0
-        self.is_truncated = False
-
-    def choose(self, branches: Sequence[Branch]) -> Branch:
-        at = len(self.widths)
-        chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
-        self.widths.append(len(branches))
-        self.is_truncated |= any(branch.is_truncated for branch in branches)
-        self.chosen.append(next(index for index, branch in enumerate(branches) if branch is chosen))
-        self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
-        return chosen
 
 
 class Rollouts:

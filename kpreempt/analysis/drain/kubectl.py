@@ -16,12 +16,13 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import timed_by_part
-from kpreempt.analysis.check.simulations import DecisionTrace, Simulated, SimulationContext
+from kpreempt.analysis.check.simulations import Simulated, SimulationContext
 from kpreempt.analysis.nodes.changes import cordoned_node
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
 from kpreempt.analysis.simulation.client import Client, Controller
 from kpreempt.analysis.simulation.cluster import is_failing, owner_key
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
+from kpreempt.analysis.simulation.runs import DecisionTrace
 from kpreempt.analysis.simulation.scheduling import Pace
 from kpreempt.eviction.kubectl_drain import (
     DEADLINE,

@@ -23,7 +23,7 @@ from kpreempt.analysis.unread import BUDGETS
 from kpreempt.errors import NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import matches_requirement
-from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_of, replace_in
+from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_name, controller_of, replace_in
 from kpreempt.model.node import MACHINE_SIZES, NODE_POOL, Node, NodePool, NodeSpec, NodeStatus
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
@@ -97,7 +97,8 @@ def with_changed_nodes(
     for name in removed:
         cluster, consequences = without_node(cluster, name.removeprefix("node/"), now)
         assumptions += consequences
-    return with_nodes(cluster, additions), list(dict.fromkeys(assumptions))
+    cluster = msgspec.structs.replace(with_nodes(cluster, additions), is_what_if=True)
+    return cluster, list(dict.fromkeys(assumptions))
 
 
 def _of_file(cluster: ClusterSnapshot, copier: Copier, requested: NumberedName, objects: ClusterSnapshot) -> Added:
@@ -132,7 +133,12 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
 
     check_node(cluster, name)
     removed = [pod for pod in cluster.pods if pod.spec.node_name == name]
-    recreated = {pod.key: made for pod in removed if (made := _recreated(pod, now)) is not None}
+    recreated = {}
+    for pod in removed:
+        owner = controller_of(pod.metadata)
+        made = _recreated(pod, now) if owner is not None and owner.kind != "DaemonSet" else None
+        if made is not None:
+            recreated[pod.key] = replace_in(made, "metadata", name=pod.metadata.name)
     pods = [recreated.get(pod.key, pod) for pod in cluster.pods if pod.spec.node_name != name or pod.key in recreated]
     changed = msgspec.structs.replace(
         cluster,
@@ -147,16 +153,12 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
 
 
 def _recreated(pod: Pod, now: datetime) -> Pod | None:
-    from kpreempt.controllers.replacement import is_replaced, replacement_of  # noqa: PLC0415 - rarely needed
+    """The pod that a controller creates if this one is deleted, with ``new`` at the end of a generated name."""
+    from kpreempt.controllers.replacement import replacement_of  # noqa: PLC0415 - rarely needed
 
-    owner = controller_of(pod.metadata)
-    is_counted = not pod.is_terminal and pod.metadata.deletion_timestamp is None
-    if owner is None or owner.kind == "DaemonSet" or not is_counted or not is_replaced(pod):
+    if pod.is_terminal or pod.metadata.deletion_timestamp is not None:
         return None
-    made = replacement_of(pod, suffix="", uid=f"{pod.metadata.uid}-new", now=now)
-    if made is None:
-        return None
-    return replace_in(made, "metadata", name=pod.metadata.name)
+    return replacement_of(pod, suffix="new", uid=f"{pod.metadata.uid}-new", now=now)
 
 
 def _consequences(name: str, removed: Sequence[Pod], recreated: set[str]) -> list[Assumption]:
@@ -313,13 +315,15 @@ def changed(
     cordons: Iterable[str] = (),
     uncordons: Iterable[str] = (),
     budgets: Iterable[str] = (),
+    now: datetime | None = None,
 ) -> ClusterSnapshot:
     """The cluster without the ``removed`` objects, then with cordoned and uncordoned nodes, then with changed budgets.
 
-    ``namespace`` is the default for names without one; it may be empty. Raises the errors of these functions.
+    ``namespace`` is the default for names without one; it may be empty. With ``now``, controllers recreate removed pods
+    then. Raises the errors of these functions.
     """
     for target in removed:
-        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
+        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE, now)
     for names, made in ((cordons, cordoned_node), (uncordons, _uncordoned_node)):
         for name in (each.removeprefix("node/") for each in names):
             check_node(cluster, name)
@@ -327,16 +331,33 @@ def changed(
             cluster = msgspec.structs.replace(cluster, nodes=nodes)
     for budget in budgets:
         cluster = set_budget(cluster, budget)
-    return cluster
+    return msgspec.structs.replace(cluster, is_what_if=True)
 
 
-def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE) -> ClusterSnapshot:
+def recreations(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Assumption]:
+    """The assumptions about pods that controllers have recreated after a change."""
+    existing = {pod.key for pod in before.pods}
+    return [
+        Assumption(
+            f"Pod {pod.key}",
+            "metadata.ownerReferences",
+            f"{controller_name(pod.metadata)} creates it in place of a removed pod; it is pending",
+            AssumptionKind.INFORMATIONAL,
+        )
+        for pod in after.pods
+        if pod.key not in existing
+    ]
+
+
+def without(
+    cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE, now: datetime | None = None
+) -> ClusterSnapshot:
     """The cluster without one object.
 
     ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME``, ``pdb/NS/NAME`` or
     ``resourceclaim/NS/NAME``; ``namespace`` is the default. Pods of a removed node keep its name. A removed pod's
-    device claims are released unless another pod uses them. Raises ``UsageError`` for another format and
-    ``NotFoundError`` if the object does not exist.
+    device claims are released unless another pod uses them, and with ``now``, its controller recreates it then.
+    Raises ``UsageError`` for another format and ``NotFoundError`` if the object does not exist.
     """
     from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
 
@@ -354,8 +375,14 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
         raise _not_found(cluster, name, key, (own for own, _ in existing))
     if kind == "node":
         changes["csi_nodes"] = [each for each in cluster.csi_nodes if each.metadata.name != key]
-    elif kind == "pod" and cluster.resource_claims:
-        changes["resource_claims"] = released(cluster.resource_claims, [each for own, each in existing if own == key])
+    elif kind == "pod":
+        gone = [each for own, each in existing if own == key]
+        if cluster.resource_claims:
+            changes["resource_claims"] = released(cluster.resource_claims, gone)
+        if now is not None:
+            taken = {pod.key for pod in changes["pods"]}
+            made = (_recreated(pod, now) for pod in gone)
+            changes["pods"] += [pod for pod in made if pod is not None and pod.key not in taken]
     return msgspec.structs.replace(cluster, **changes)
 
 

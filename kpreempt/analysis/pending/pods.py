@@ -55,13 +55,14 @@ from kpreempt.analysis.pending.states import (
     other_node_counts,
     situation_of,
 )
-from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order, queue_time, rejection_of
+from kpreempt.analysis.queue.order import FailedAttempts, queue_time, rejection_of
+from kpreempt.analysis.queue.serving import Draws, Server
+from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import unread_events
 from kpreempt.analysis.workload.placing import CHOICES, Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.kube.assumptions import claims_of
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import ClusterSummary, Outcome, Verdict
@@ -77,6 +78,7 @@ from kpreempt.verdict.pending import (
     PendingPod,
     PendingPods,
 )
+from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
 from kpreempt.verdict.unread import unread_of
 from kpreempt.verdict.waiting import PendingState
 
@@ -101,14 +103,16 @@ def explain_pending(
     spread: Spread = one_by_one,
     has_time: Callable[[], bool] | None = None,
     seeks_nodes: bool = False,
+    draws: Draws,
 ) -> PendingPods:
     """Report on each selected pending pod, in queue order.
 
-    Each verdict covers the pod alone, against the current cluster. Pods that are not selected keep their positions in
-    the queue. ``namespace`` is the namespace of the query, if it has one. ``spread`` evaluates several pods in
-    parallel. With ``has_time``, which says whether there is time for another search, it searches for remedies
-    of unschedulable pods. With ``seeks_nodes``, it searches for new nodes that would
-    fit all waiting pods. Raises ``PluginFailedError`` if a plugin cannot order the pods.
+    Each verdict covers the pod alone, against the current cluster. With ``draws``, the whole queue is served as well,
+    which shows what becomes of each pod in its turn. Pods that are not selected keep their positions in the queue.
+    ``namespace`` is the namespace of the query, if it has one. ``spread`` evaluates several pods in parallel. With
+    ``has_time``, which says whether there is time for another search, it searches for remedies of unschedulable pods.
+    With ``seeks_nodes``, it searches for new nodes that would fit all waiting pods. Raises ``PluginFailedError`` if a
+    plugin cannot order the pods.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     attempts = FailedAttempts(cluster.events)
@@ -130,8 +134,16 @@ def explain_pending(
     nominated = {pod.status.nominated_node_name for pod in selected} - {""}
     known = PendingContext(pods_by_node(cluster.pods, nominated), attempts, scheduler.scheduler_names, at, max_backoff)
     situations = {id(pod): situation_of(pod, verdicts[id(pod)], known) for pod in selected}
-    rules = scheduler.queue_rules(lambda: prepared, phases)
-    positions = queue_positions(cluster, scheduler, attempts, rules)
+    waiting = waiting_pods(
+        cluster,
+        scheduler,
+        lambda: prepared,
+        at,
+        known={pod.key: verdicts[id(pod)] for pod in selected},
+        spread=spread,
+        phases=phases,
+    )
+    positions = queue_positions(queue_of(scheduler, waiting, at, scheduler.queue_rules(lambda: prepared, phases)))
     placed = [
         Decided(
             pod,
@@ -139,7 +151,7 @@ def explain_pending(
             situations[id(pod)],
             positions.get(pod.key) if is_in_queue(situations[id(pod)].state) else None,
         )
-        for pod in in_queue_order(selected, attempts, rules.is_before)
+        for pod in selected
     ]
     verdict_assumptions = (assumption for each in placed for assumption in each.verdict.assumptions)
     unread = [
@@ -147,16 +159,20 @@ def explain_pending(
         *unread_of(cluster, ["Pod"]),
         *other_node_counts(selected, len(cluster.nodes), at),
     ]
-    placed.sort(key=lambda each: each.position is None)
-    items = [_item(each, attempts) for each in placed]
+    placed.sort(key=_place)
+    with phases.phase("queue"):
+        served, served_assumptions = Server(context, prepared, waiting, draws).serve(spread=spread)
+    items = [_item(each, attempts, served) for each in placed]
+    turns = {item.pod: item.in_turn for item in items if item.in_turn is not None}
     if has_time is not None:
         with phases.phase("remedies"):
             items = _with_remedies(items, placed, context, prepared, has_time, spread)
     new_nodes = None
     if seeks_nodes:
-        # Queued pods, except those whose nominated node is being freed for them.
+        # Queued pods, except those whose nominated node is being freed for them; those that land in their turn need no
+        # node.
         queue = [
-            (each.pod, each.verdict.outcome)
+            (each.pod, not is_quietly_scheduled(served.in_turn.get(each.pod.key)))
             for each in placed
             if each.position is not None
             and each.situation.state not in SHOWN_STATES
@@ -179,8 +195,14 @@ def explain_pending(
         items=items,
         on_nodes=[reports.why(pod) for pod in on_nodes if is_selected(pod)],
         more_nodes=new_nodes if new_nodes is not None else msgspec.UNSET,
-        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *verdict_assumptions])),
+        served=replace(served, in_turn={**served.in_turn, **turns}),
+        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *verdict_assumptions, *served_assumptions])),
     )
+
+
+def _place(decided: Decided) -> tuple[bool, int, int]:
+    """Sort key: queue positions, then pods that are not in the queue, by priority."""
+    return decided.position is None, decided.position or 0, -decided.pod.priority
 
 
 def _as_read(verdict: Verdict) -> Verdict:
@@ -206,26 +228,7 @@ def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
     return namespace in known if known else None
 
 
-def queue_positions(
-    cluster: ClusterSnapshot, scheduler: Scheduler, attempts: FailedAttempts, rules: QueueRules
-) -> dict[str, int]:
-    """The position of every pod in this scheduler's queue, by ``namespace/name``, from 1.
-
-    ``rules`` are those of its queue. Raises ``PluginFailedError`` if a plugin cannot order the pods.
-    """
-    queued = [
-        pod
-        for pod in pending_pods(cluster)
-        if pod.metadata.deletion_timestamp is None
-        and not pod.spec.scheduling_gates
-        and pod.spec.scheduler_name in scheduler.scheduler_names
-        and not (rules.blocked_pods is not None and rules.blocked_pods(pod))
-    ]
-    ordered = in_queue_order(queued, attempts, rules.is_before)
-    return {pod.key: position for position, pod in enumerate(ordered, start=1)}
-
-
-def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
+def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> PendingPod:
     pod, verdict, situation = decided.pod, decided.verdict, decided.situation
     rejection = rejection_of(pod)
     time = queue_time(pod, attempts)
@@ -249,6 +252,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         scheduler_name=pod.spec.scheduler_name,
         nominated_node_name=pod.status.nominated_node_name,
         waiting_for=list(situation.waiting_for),
+        in_turn=_in_turn(served.in_turn.get(pod.key), verdict),
         cause=_cause(verdict, situation, pod),
         outcome=verdict.outcome,
         permanently_unschedulable=verdict.permanently_unschedulable,
@@ -265,6 +269,19 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         scheduler_message=scheduler_message,
         agreement=compare_messages(scheduler_message, verdict.message),
     )
+
+
+def is_quietly_scheduled(turn: InTurn | None) -> bool:
+    """Whether a pod is scheduled in its turn, whatever chance decides, and nothing is evicted for it."""
+    return turn is not None and turn.outcome is TurnOutcome.SCHEDULED and not (turn.victims or turn.other_victims)
+
+
+def _in_turn(turn: InTurn | None, verdict: Verdict) -> InTurn | None:
+    """What becomes of the pod; one that is not tried again is rejected as now."""
+    if turn is None or turn.outcome not in (TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN):
+        return turn
+    message = turn.message or (verdict.message if turn.outcome is TurnOutcome.LEFT_PENDING else "")
+    return replace(turn, message=message, reasons=counts_in(message))
 
 
 def _with_remedies(
@@ -404,17 +421,17 @@ def more_nodes(
     cluster: ClusterSnapshot,
     scheduler: Scheduler,
     prepared: Any,
-    queue: Sequence[tuple[Pod, Outcome]],
+    queue: Sequence[tuple[Pod, bool]],
     *,
     now: datetime,
     num_omitted: int = 0,
 ) -> MoreNodes | None:
-    """Find the new nodes for the pods of a queue; ``queue`` has the current outcome of each pod, in queue order.
+    """Find the new nodes for the pods of a queue; ``queue`` says whether each pod needs capacity, in queue order.
 
     ``prepared`` is the prepared cluster. ``num_omitted`` is the number of queued pods that the query does not include.
     Returns ``None`` if no pod is waiting for capacity.
     """
-    waiting = [pod for pod, outcome in queue if outcome is not Outcome.LANDS]
+    waiting = [pod for pod, needs_capacity in queue if needs_capacity]
     if not waiting or not cluster.nodes:
         return None
     if scheduler.decisions_depend_on_pod_identity:

@@ -38,6 +38,8 @@ class FailedAttempts:
     def __init__(self, events: Iterable[Event]) -> None:
         # By pod and scheduler, which is empty if the event does not say who reported it.
         self._last: dict[tuple[str, str], datetime] = {}
+        # Those with a repeated event: not every repetition is recorded when it happens.
+        self._repeated: set[tuple[str, str]] = set()
         for event in events:
             time = event.last_time
             if event.reason != FAILED_SCHEDULING or time is None or autoscaler_of(event) is not None:
@@ -45,12 +47,22 @@ class FailedAttempts:
             # An earlier pod with the same name had another UID.
             key = event.subject.uid or event.subject.key, event.reporter
             self._last[key] = max(self._last.get(key, time), time)
+            if event.series is not None or event.event_time is None:
+                self._repeated.add(key)
 
     def last_of(self, pod: Pod) -> datetime | None:
         """The pod's last failed attempt according to events."""
+        return max((self._last[key] for key in self._keys_of(pod)), default=None)
+
+    def is_exact(self, pod: Pod) -> bool:
+        """Whether events show when the pod was last tried: there are some, and none was repeated."""
+        keys = self._keys_of(pod)
+        return bool(keys) and self._repeated.isdisjoint(keys)
+
+    def _keys_of(self, pod: Pod) -> list[tuple[str, str]]:
         names = (pod.metadata.uid, pod.key) if pod.metadata.uid else (pod.key,)
-        times = (self._last.get((name, scheduler)) for name in names for scheduler in (pod.spec.scheduler_name, ""))
-        return max((time for time in times if time is not None), default=None)
+        keys = [(name, scheduler) for name in names for scheduler in (pod.spec.scheduler_name, "")]
+        return [key for key in keys if key in self._last]
 
 
 def rejection_of(pod: Pod) -> PodCondition | None:

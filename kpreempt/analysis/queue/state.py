@@ -1,13 +1,12 @@
 """A possible state of the scheduling queue of a cluster, and how events change it.
 
-The queue is in the scheduler's memory. From a snapshot, its order is known as far as ``queue_order`` knows it; where a
-pod waits follows from whether and when it was tried. What cannot be known is reported as an assumption. For each event,
-the moved pods and the resulting queue are reported.
+The queue is in the scheduler's memory; ``waiting`` has what a snapshot shows of it. What cannot be known is reported as
+an assumption. For each event, the moved pods and the resulting queue are reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from operator import is_
@@ -15,133 +14,70 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, Spread, decide_pending, is_kube_algorithm, one_by_one, pending_pods
+from kpreempt.analysis.algorithms import (
+    AnalysisContext,
+    Scheduler,
+    Spread,
+    is_kube_algorithm,
+    one_by_one,
+    pending_pods,
+)
 from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, after_failed_attempt
-from kpreempt.analysis.queue.order import FailedAttempts, queue_time, rejection_of
+from kpreempt.analysis.queue.waiting import Waiting, queue_of, rejecting_plugins, waiting_pods
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.interface import NO_RULES, QueueRules
+from kpreempt.phases import Phases
+from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
-from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict import Assumption
 from kpreempt.verdict.queue import PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
 
-# Stands for the unknown plugins that rejected a pod which no plugin rejects now; it is assumed to wait for any event.
-UNKNOWN_PLUGIN = "unknown"
-# Stands for all extenders, as in upstream's queue.
-EXTENDER = "Extender"
 _MAX_BACKOFF_OF_FIFO = timedelta(seconds=60)
 
 
-class QueueInput(msgspec.Struct, frozen=True, kw_only=True):
-    """The queue to simulate.
-
-    ``make`` creates an empty queue that started at a time, with the rules of out-of-tree plugins. ``scheduler``
-    provides these rules and the plugins that reject a pod; it is ``None`` for queues that do not need them. ``at`` is
-    the time of the snapshot, and stands in for missing start times.
-    """
-
-    algorithm: str
-    make: Callable[[datetime, QueueRules], SchedulingQueue]
-    scheduler_names: frozenset[str]
-    scheduler: Scheduler | None
-    at: datetime
-
-
 def scheduling_queue(
-    cluster: ClusterSnapshot,
-    queue_input: QueueInput,
+    context: AnalysisContext,
     events: Sequence[TimedEvent],
     decode: Decode,
     *,
-    assumptions: Iterable[Assumption] = (),
     spread: Spread = one_by_one,
-    phases: Phases = NO_PHASES,
 ) -> SchedulingQueueState:
     """The queue of the cluster, after the events if there are any.
 
     Raises ``InputError`` for an impossible event, and ``PluginFailedError`` if a plugin cannot order the queue.
     ``spread`` evaluates several pods in parallel.
     """
-    start = min([queue_input.at, *(event.time for event in events[:1])])
+    cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
+    start = min([at, *(event.time for event in events[:1])])
     queue_cluster = QueueCluster(cluster, decode)
-    rules = _rules(queue_input.scheduler, queue_cluster, queue_input.at, phases) if queue_input.scheduler else NO_RULES
-    filling = _QueueFiller(queue_input.make(start, rules), FailedAttempts(cluster.events), start)
-    queue = filling.queue
-    pending = pending_pods(cluster)
-    selected = [
-        pod
-        for pod in pending
-        if pod.spec.scheduler_name in queue_input.scheduler_names and not (pod.metadata.deletion_timestamp is not None)
-    ]
-    attempted = list(filter(filling.was_attempted, selected))
-    # The plugins that reject each attempted pod now; assumed to be the same as then.
-    if queue_input.scheduler is None or not attempted:
-        plugins_of = {}
-    else:
+
+    def prepared() -> Any:
         with phases.phase("prepare"):
-            prepared = queue_input.scheduler.prepare(cluster, now=queue_input.at)
-        verdicts = decide_pending(attempted, queue_input.scheduler, prepared, spread=spread, phases=phases)
-        plugins_of = {
-            pod.key: frozenset((UNKNOWN_PLUGIN,)) if verdict.feasible_nodes else rejecting_plugins(verdict)
-            for pod, verdict in verdicts
-        }
-    filling.fill(selected, plugins_of)
-    rejectors = partial(_rejected_by, queue_input.scheduler, queue_input.at) if queue_input.scheduler else None
-    simulation = QueueSimulation(queue, queue_cluster, queue_input.scheduler_names, rejectors)
+            return scheduler.prepare(cluster, now=at)
+
+    waiting = waiting_pods(cluster, scheduler, prepared, start, spread=spread, phases=phases)
+    queue = queue_of(scheduler, waiting, start, _rules(scheduler, queue_cluster, at, phases))
+    # Only this queue needs to know which plugins rejected a pod.
+    rejectors = partial(_rejected_by, scheduler, at) if is_kube_algorithm(scheduler.algorithm) else None
+    simulation = QueueSimulation(queue, queue_cluster, scheduler.scheduler_names, rejectors)
     with phases.phase("events"):
         steps = list(simulation.apply(events))
     return SchedulingQueueState(
-        algorithm=queue_input.algorithm,
-        at=steps[-1].time if steps else queue_input.at,
+        algorithm=scheduler.algorithm,
+        at=steps[-1].time if steps else at,
         items=simulation.pods(),
         nominated=queue.nominated(),
         scheduling_cycle=queue.scheduling_cycle,
         move_request_cycle=queue.move_request_cycle,
-        others=len(pending) - len(selected),
+        others=len(pending_pods(cluster)) - len(waiting),
         steps=steps,
-        assumptions=[*assumptions, *unread_events(cluster), *_assumptions(queue_input, filling, attempted)],
+        assumptions=[
+            *context.assumptions,
+            *unread_events(cluster),
+            *_assumptions(scheduler.algorithm, queue, waiting, start),
+        ],
     )
-
-
-class _QueueFiller(msgspec.Struct, frozen=True):
-    """Fills a queue from the cluster."""
-
-    queue: SchedulingQueue
-    attempts: FailedAttempts
-    start: datetime
-
-    def was_attempted(self, pod: Pod) -> bool:
-        """Whether the scheduler tried the pod, as far as the cluster shows."""
-        return rejection_of(pod) is not None or self.attempts.last_of(pod) is not None
-
-    def time_of(self, pod: Pod) -> datetime:
-        """When the pod entered the queue or was last tried, at the latest at the start."""
-        rejection = rejection_of(pod)
-        times = [queue_time(pod, self.attempts).time, rejection.last_probe_time if rejection else None]
-        return min(max((time for time in times if time is not None), default=self.start), self.start)
-
-    def fill(self, pods: Sequence[Pod], plugins: Mapping[str, frozenset[str]]) -> None:
-        """Add the pods to the queue in the order of their times, and restore the state of pods that were tried."""
-        for pod in sorted(pods, key=self.time_of):
-            if self.was_attempted(pod):
-                self.queue.restore(pod, Attempt(plugins=plugins.get(pod.key, frozenset())), self.time_of(pod))
-            else:
-                self.queue.add(pod, self.time_of(pod))
-
-
-def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
-    """The plugins that rejected nodes or the pod itself, including those that restricted the nodes.
-
-    All extenders that reject nodes share one name (``schedule_one.go`` of v1.36.3).
-    """
-    statuses = [*verdict.filter.values(), *([verdict.pre_filter] if verdict.pre_filter else [])]
-    rejecting = {status.plugin for status in statuses if status.plugin and status.is_rejected}
-    rejecting -= {call.extender for call in verdict.extender_calls}
-    if any(call.rejected for call in verdict.extender_calls if call.verb == "filter"):
-        rejecting.add(EXTENDER)
-    return frozenset(rejecting.union(verdict.restricted_by))
 
 
 def _rules(scheduler: Scheduler, queue_cluster: QueueCluster, now: datetime, phases: Phases) -> QueueRules:
@@ -168,23 +104,28 @@ def _rejected_by(scheduler: Scheduler, now: datetime, cluster: ClusterSnapshot, 
     return rejecting_plugins(scheduler.decide(scheduler.prepare(cluster, now=now), pod, records_steps=False))
 
 
-def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequence[Pod]) -> Iterator[Assumption]:
+def _assumptions(
+    algorithm: str, queue: SchedulingQueue, waiting: Sequence[Waiting], start: datetime
+) -> Iterator[Assumption]:
     """Facts about the queue that only the scheduler knows."""
-    queue = filling.queue
     for plugin, event in queue.assumed_hints():
         message = f"{event} is assumed to help all pods it rejected; the real plugin checks more precisely"
         yield Assumption(f"plugin {plugin}", "queueing hint", message)
+    attempted = [each for each in waiting if each.plugins is not None]
     if not attempted:
         return
     subject = "scheduling queue"
-    if is_kube_algorithm(queue_input.algorithm):
+    if is_kube_algorithm(algorithm):
         yield Assumption(
             subject, "attempts", "the number of attempts per pod is unknown, so backoff times are upper bounds"
         )
         yield Assumption(
             subject, "rejectedBy", "attempted pods are assumed to have been rejected for the current reasons"
         )
-    recent = [pod for pod in attempted if filling.start - filling.time_of(pod) < _MAX_BACKOFF_OF_FIFO]
+    if any(each.is_moved for each in attempted):
+        message = "the change is assumed to move all pods that would find a node now"
+        yield Assumption(subject, "moved", message)
+    recent = [each for each in attempted if start - each.time < _MAX_BACKOFF_OF_FIFO]
     if queue.scheduling_cycle is None and recent:
         yield Assumption(
             subject,
@@ -195,11 +136,7 @@ def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequ
         yield Assumption(
             subject, "flush", "the time of the periodic flush is unknown, so pods may move up to 30s earlier"
         )
-    if any(
-        filling.attempts.last_of(pod) is None
-        and ((rejection := rejection_of(pod)) is None or rejection.last_probe_time is None)
-        for pod in attempted
-    ):
+    if any(not each.is_time_known for each in attempted):
         yield Assumption(
             subject,
             "time",

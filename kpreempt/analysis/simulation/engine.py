@@ -21,6 +21,7 @@ import msgspec
 
 from kpreempt.admission import admit_priority
 from kpreempt.analysis.algorithms import Scheduler, eviction_rules_of, pending_pods
+from kpreempt.analysis.queue.waiting import Waiting, waiting_pods
 from kpreempt.analysis.simulation.client import Controller, ControllerManager, Operator, PodEndings, RunTime, Stage
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
@@ -70,6 +71,10 @@ from kpreempt.verdict.simulation import (
 _Priority = tuple[str, int | None, str | None]
 
 
+# A kubelet deletes a pod within seconds of the end of its grace period, or it is gone.
+_OVERDUE_SECONDS = 120
+
+
 class Limits(msgspec.Struct, frozen=True):
     """A simulation is aborted after this many attempts, or seconds of the cluster's time.
 
@@ -87,6 +92,8 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     ``lost_nodes`` are deleted nodes, of which the cluster has only the pods. ``missing_owners`` do not exist, so
     nothing recreates their pods, and new pods of ``failing_owners`` never become ready. ``later`` has further stages;
     the first one starts once ``controllers`` and ``arriving`` are done if these are ``is_awaited``, else at once.
+    ``waiting`` are the pods in the queue, by default as the cluster shows it; ``observed`` are the keys of those whose
+    start is reported like that of arriving ones.
     ``run_times`` are for pods that end, by owner; all others keep running. ``operator`` works on the nodes meanwhile.
     ``choose`` picks one of the possible results of a decision, ``pace`` the duration of each action.
     """
@@ -103,6 +110,8 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     choose: Choose = first_branch
     pace: Pace = AT_ONCE
     operator: Operator | None = None
+    waiting: Sequence[Waiting] | None = None
+    observed: Sequence[str] = ()
 
 
 def simulate(
@@ -175,7 +184,7 @@ class _Run:
         # The pods that wait for a volume, by key with their UIDs, and those that no kubelet admits.
         self._without_volume: dict[str, str] = {}
         self._not_admitted: set[str] = set()
-        self._first: list[str] = []
+        self._first = list(start.observed)
         self._postponed: dict[str, Pod] = {}
         first = Stage(controllers=start.controllers, arriving=start.arriving, is_awaited=start.is_awaited)
         # The stage that started last, and the stages that have not started.
@@ -183,14 +192,18 @@ class _Run:
         self._endings = PodEndings(start.run_times)
         self._all_controllers = [controller for stage in (first, *start.later) for controller in stage.controllers]
         self._manager = ControllerManager(start.controllers)
-        waiting = pending_pods(cluster)
-        self._waited_before = {pod.key for pod in waiting}
+        self._waited_before = {pod.key for pod in pending_pods(cluster)}
         self._still_waiting = set(self._waited_before)
+        waiting = start.waiting
+        if waiting is None:
+            waiting = waiting_pods(cluster, scheduler, self.cluster.prepared, now)
         self._scheduling = Scheduling(self.cluster, scheduler, start.choose, waiting)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
             until = pod.metadata.deletion_timestamp
             if until is not None and (pod.spec.node_name or not pod.is_terminal):
+                if self._is_stuck(pod, until):
+                    continue
                 self._do_later(max((until - now).total_seconds(), 0.0), partial(self._terminated, pod.key))
             elif pod.spec.node_name and not pod.is_terminal:
                 self._end_later(pod)
@@ -217,6 +230,7 @@ class _Run:
             waited_before=frozenset(self._waited_before),
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
+            attempts=self._scheduling.attempts,
             rejected=list(self._rejected_pods.values()),
             done={controller.workload: controller.is_done(self) for controller in self._all_controllers},
             held={each.workload: awaited for stage in self._pending_stages for each in stage.controllers},
@@ -302,6 +316,18 @@ class _Run:
     def _state_key(self) -> tuple[int, tuple[object, ...]]:
         worked = self._operator.state() if self._operator is not None else None
         return self.cluster.fingerprint, (worked, *(controller.state() for controller in self._all_controllers))
+
+    def _is_stuck(self, pod: Pod, until: datetime) -> bool:
+        """Whether a terminating pod stays: it should be gone, and something that the input does not show delays it."""
+        overdue = (self.cluster.started - until).total_seconds()
+        held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        if overdue < (1 if held_by else _OVERDUE_SECONDS):
+            return False
+        why = f"held by finalizer {held_by[0]}" if held_by else "as if its kubelet were gone"
+        message = f"is {int(overdue):,}s past its grace period, {why}; assumed to stay"
+        stays = Assumption(f"Pod {pod.key}", "metadata.deletionTimestamp", message, AssumptionKind.INFORMATIONAL)
+        self._assumptions[stays] = None
+        return True
 
     # Stages.
 

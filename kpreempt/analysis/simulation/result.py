@@ -48,6 +48,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     waited_before: frozenset[str]
     held_by: Mapping[str, str]
     draws: int
+    attempts: int
     done: Mapping[str, bool]
     held: Mapping[str, str] = {}
     rejected: Sequence[tuple[Pod, str, str]] = ()
@@ -87,6 +88,7 @@ def result_of(
         if ended.end is SimulationEnd.LOOP
         else [],
         draws=ended.draws,
+        attempts=ended.attempts,
         steps=steps,
     )
 

@@ -11,30 +11,26 @@ which the scheduler has seen equal pods, which is fixed within a simulation.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import comb, prod
 from typing import Literal, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for, has_queue, queue_for
+from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for
 from kpreempt.analysis.queue.cluster import after_failed_attempt
-from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
+from kpreempt.analysis.queue.waiting import UNKNOWN_PLUGIN, Waiting, queue_of, rejecting_plugins
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.controllers.actions import is_ready
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_name, grouped
 from kpreempt.model.pod import Pod
-from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, outcomes_in_any_order, outcomes_of_scores
 from kpreempt.schedulers.queues import Attempt
 from kpreempt.verdict import Assumption, AssumptionKind, OddsOutcome, Outcome, PodChoice, SearchOrder, Verdict
 from kpreempt.verdict.simulation import Simulation
 
-# The maximum backoff: a pod that was pending before the start can be tried at once.
-_SINCE_LAST_ATTEMPT = timedelta(seconds=10)
 _SEARCH_TRUNCATED = Assumption(
     "scheduler",
     "percentageOfNodesToScore",
@@ -46,9 +42,8 @@ _SEARCH_TRUNCATED = Assumption(
 class Scheduling:
     """Decides which pod is tried next, and applies the results. Times are in seconds from the start.
 
-    ``choose`` picks one of the possible results of a decision. ``waiting`` are pods that were already pending; the
-    plugins that rejected them are unknown. A plugin that orders the queue gets the cluster at the start, one that holds
-    pods back the current cluster.
+    ``choose`` picks one of the possible results of a decision. ``waiting`` are the pods in the queue at the start. A
+    plugin that orders the queue gets the cluster at the start, one that holds pods back the current cluster.
     """
 
     def __init__(
@@ -56,36 +51,23 @@ class Scheduling:
         cluster: SimulatedCluster,
         scheduler: Scheduler,
         choose: Choose,
-        waiting: Iterable[Pod],
+        waiting: Sequence[Waiting],
     ) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
         self._choose = choose
-        start = cluster.started
-        settings = scheduler.settings
-        # If the scheduler's own queue is not modeled, use the current version's; callers report that.
-        self.queue = queue_for(
-            scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
-            start - _SINCE_LAST_ATTEMPT,
-            feature_gates=settings.gates,
-            initial_backoff=settings.initial_backoff,
-            max_backoff=settings.max_backoff,
-            rules=scheduler.queue_rules(cluster.prepared),
-        )
+        self.queue = queue_of(scheduler, waiting, cluster.started, scheduler.queue_rules(cluster.prepared))
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
-        # The version of the cluster when each pod was last tried.
-        self._attempted_at: dict[str, int] = {}
+        # The version of the cluster for which the result of each pod is known.
+        self._attempted_at = {each.pod.key: cluster.version for each in waiting if not each.finds_node}
         # Failed attempts since the last change, by scheduling key.
         self._failed_verdicts: dict[bytes, Verdict] = {}
         self._failed_at = -1
         # Pods with the number of their kind (interchangeable pods have the same), by key; and the numbers of kinds.
         self._kinds: dict[str, tuple[Pod, int | None]] = {}
         self._kind_numbers: dict[Hashable, int] = {}
-        for pod in waiting:
-            self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_ATTEMPT)
-        self.queue.advance(start)
 
     def next_pod(self) -> Pod | None:
         """The pod that the scheduler tries now, if any."""
@@ -192,7 +174,7 @@ class Scheduling:
         return any(
             pod is not None
             and not pod.spec.scheduling_gates
-            and self._attempted_at.get(pod.key, 0) != self._cluster.version
+            and self._attempted_at.get(pod.key) != self._cluster.version
             for pod in waiting
         )
 

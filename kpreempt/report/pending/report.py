@@ -39,6 +39,7 @@ from kpreempt.report.evidence import absent_facts, assumption_sections, format_b
 from kpreempt.report.explain.chance import alternatives_in_lines
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.on_nodes import on_nodes_section, table_on_nodes
+from kpreempt.report.pending.served import turn_in_brief, turn_in_words
 from kpreempt.report.pending.summary import (
     NO_NODE_FITS,
     agreement_in_words,
@@ -55,12 +56,12 @@ from kpreempt.report.pending.summary import (
     outcome_in_brief,
     state_in_words,
     summary,
-    unknown_in_words,
 )
 from kpreempt.report.remedies import action, cause_in_words, commands, line, not_tried, nothing_found, result
 from kpreempt.verdict import Outcome, Victim
 from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods
 from kpreempt.verdict.remedies import CauseKind
+from kpreempt.verdict.served import TurnOutcome
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 from kpreempt.verdict.waiting import PendingState
 
@@ -70,7 +71,7 @@ _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
 _CHANGES, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = 60, 55, 52, 50, 45, 40, 20
-_ABOUT_ROWS = "# = queue position; each pod is evaluated as if it were next"
+_ABOUT_ROWS = "# = queue position; ALONE = as if it were next"
 _MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.
 _CAUSE_LENGTH = 60
@@ -114,8 +115,12 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     page_facts += [f"namespace {pending.namespace}"] if pending.namespace else []
     # Without pods, little can be concluded.
     is_known = not items and not pending.assumptions and (pending.has_namespace or not pending.namespace)
-    unknown = Section("NOTES", unknown_in_words(pending))
-    is_bad = any(item.outcome in (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
+    unknown = Section("NOTES", notes_in_words(pending, is_short=True))
+    is_bad = any(
+        item.in_turn is not None
+        and (item.in_turn.violated or item.in_turn.outcome in (TurnOutcome.LEFT_PENDING, TurnOutcome.REMOVED))
+        for item in pending.items
+    )
     return Report(
         title=("Pending pods: ", Span(f"{len(items) + len(pending.on_nodes):,}", "strong")),
         tone="bad" if is_bad else "good" if is_known else "warn",
@@ -155,15 +160,15 @@ def _table(pending: PendingPods) -> Section:
     pods = _alike(pending.items, is_brief=True)
     last: Phrase = ()
     for item, *others in pods:
-        outcome, nodes = format_outcome(item)
+        (outcome, nodes), (alone, node_alone) = turn_in_brief(item), format_outcome(item)
         place = f"{item.position:,}" if item.position is not None else "-"
         named = (strong(item.pod), Span(f" +{len(others):,}" if others else "", "dim"))
         details = details_in_words(item, pending.at)
         is_repeated = bool(text_of(details)) and details == last
         shown = Span("as above", "dim") if is_repeated else details
-        rows.append([place, named, f"{item.priority:,}", outcome, nodes, shown])
+        rows.append([place, named, f"{item.priority:,}", outcome, nodes or node_alone, alone, shown])
         last = details
-    titles = columns("#", "POD", "PRIO", "OUTCOME", "NODE", "DETAILS", right=["#", "PRIO"])
+    titles = columns("#", "POD", "PRIO", "IN TURN", "NODE", "ALONE", "DETAILS", right=["#", "PRIO"])
     table = Table(titles, rows, noun="pod", has_details=True, numbers=[len(each) for each in pods])
     return Section(
         "PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, reserved_lines=_MIN_ROWS
@@ -245,7 +250,9 @@ def _alike(items: Sequence[PendingPod], *, is_brief: bool = False) -> list[list[
     for item in items:
         what: tuple[object, ...] = (item.state, item.outcome, item.agreement, item.message)
         if is_brief:
-            what = (item.state if item.state in SHOWN_STATES else item.outcome, item.cause)
+            turn = item.in_turn
+            became = (turn.outcome, *turn.nodes, *turn.victims) if turn is not None else ()
+            what = (item.state if item.state in SHOWN_STATES else item.outcome, item.cause, became)
         key = (
             what,
             item.owner or item.pod,
@@ -274,6 +281,11 @@ def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOption
         [
             Sentence(describe_outcome(item) if item.state != PendingState.WAITS_FOR_VICTIMS else ()),
             Sentence(state_in_words(item, pending.at)),
+            Sentence(
+                ("in its turn, it ", *turn_in_words(item.in_turn, pending.served.runs))
+                if item.in_turn is not None
+                else ()
+            ),
             Listing([[leaving_in_words(each, pending.at)] for each in item.waiting_for], noun="pod"),
             Sentence(f"claims: {claims}" if item.claims else ""),
             *_facts_and_remedies(item, pending),

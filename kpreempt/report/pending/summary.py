@@ -14,6 +14,7 @@ from kpreempt.report.blocks import Code, Listing, Phrase, Role, Section, Sentenc
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.report.pending.on_nodes import more_on_nodes_in_words, only_on_nodes_in_words
+from kpreempt.report.pending.served import about_runs, open_in_words, scheduled_parts
 from kpreempt.report.remedies import amounts_in_words, cause_in_words, join_options
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
@@ -28,6 +29,7 @@ from kpreempt.verdict.pending import (
     QueueTimeSource,
 )
 from kpreempt.verdict.remedies import CauseKind
+from kpreempt.verdict.served import TurnOutcome
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import is_absent
 from kpreempt.verdict.waiting import PendingState, TerminatingPod
@@ -43,35 +45,37 @@ _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
-    """The number of pending pods by outcome, with the reasons of those that cannot be scheduled.
+    """Which pods get scheduled, which preempt, and which stay pending in the end, with the reasons.
 
-    A short summary is cut within its parentheses, and has at most 400 characters.
+    A short summary is cut within its parentheses, and has at most 400 characters or so.
     """
-    parts = joined(Span(*part) for part in _parts(pending.items, _SHORT if is_short else _UNLIMITED))
-    more = f" {on_nodes}" if (on_nodes := more_on_nodes_in_words(pending.on_nodes)) else ""
-    return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *parts, f".{more}")
+    parts = [
+        *scheduled_parts(pending.items, is_short=is_short),
+        *_others(pending.items, _SHORT if is_short else _UNLIMITED),
+    ]
+    served = "served in queue order, " if any(_is_served(item) for item in pending.items) else ""
+    return (
+        strong(f"{count(len(pending.items), 'pod')} pending"),
+        f": {served}",
+        *joined(Span(*part) for part in parts),
+        ". ",
+        " ".join(filter(None, (*open_in_words(pending.served), more_on_nodes_in_words(pending.on_nodes)))),
+    )
 
 
-def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Role]]:
-    """Each pod is counted once, so that the numbers add up."""
-    held = Counter(item.state for item in items if item.state in SHOWN_STATES)
-    free = [item for item in items if item.state not in SHOWN_STATES]
-    outcomes = Counter(item.outcome for item in free)
-    if number := outcomes[Outcome.LANDS]:
-        yield f"{number:,} {agree(number, 'lands')} now", "good"
-    if evicting := [item for item in free if item.outcome in _EVICTING]:
-        yield _evictions(evicting)
-    if number := held[PendingState.WAITS_FOR_VICTIMS] + outcomes[Outcome.WAITS_FOR_VICTIMS]:
-        yield f"{number:,} {agree(number, 'waits')} for {'its' if number == 1 else 'their'} victims", "warn"
-    deadlocked = {item.pod: cause for item in free for cause in item.causes if cause.kind is CauseKind.ROLLOUT_DEADLOCK}
+def _is_served(item: PendingPod) -> bool:
+    return item.in_turn is not None and item.in_turn.outcome is not TurnOutcome.NOT_SERVED
+
+
+def _others(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Role]]:
+    """The pods that stay pending, and those that the scheduler does not try; each pod is counted once."""
+    left = [item for item in items if item.in_turn is not None and item.in_turn.outcome is TurnOutcome.LEFT_PENDING]
+    deadlocked = {item.pod: cause for item in left for cause in item.causes if cause.kind is CauseKind.ROLLOUT_DEADLOCK}
     for cause in {cause.subject: cause for cause in deadlocked.values()}.values():
         number = sum(each.subject == cause.subject for each in deadlocked.values())
         yield f"{number:,} in a {_cut(cause_in_words(cause), max(longest, _LONGEST_CAUSE))}", "bad"
-    is_unschedulable = [item for item in free if item.outcome == Outcome.UNSCHEDULABLE]
-    if unschedulable := [item for item in is_unschedulable if item.pod not in deadlocked]:
-        yield f"{len(unschedulable):,} unschedulable{_causes(unschedulable, longest)}", "bad"
-    if number := outcomes[Outcome.UNCERTAIN]:
-        yield f"{number:,} uncertain", "warn"
+    if rest := [item for item in left if item.pod not in deadlocked]:
+        yield f"{len(rest):,} {agree(len(rest), 'stays')} pending{_causes(rest, longest)}", "bad"
     if gated := [item for item in items if item.state == PendingState.GATED]:
         gates = dict.fromkeys(gate for item in gated for gate in item.gates)
         yield f"{len(gated):,} gated ({_cut(join_names(list(gates), limit=_CAUSES), longest)})", ""
@@ -82,49 +86,25 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Rol
         plugins = dict.fromkeys(item.held_by for item in waiting if item.held_by)
         by = f" by {_cut(join_names(list(plugins), limit=_CAUSES), longest)}" if plugins else ""
         yield f"{len(waiting):,} held{by}", ""
-    if number := held[PendingState.BEING_DELETED]:
+    if number := sum(item.state == PendingState.BEING_DELETED for item in items):
         yield f"{number:,} terminating", ""
 
 
-def _evictions(items: Sequence[PendingPod]) -> tuple[str, Role]:
-    """How many pods preempt how many; each pod is evaluated alone, so several may evict the same ones."""
-    sets = [{victim.pod for each in item.victims.values() for victim in each} for item in items]
-    victims = set().union(*sets)
-    number = len(items)
-    are_leaving = all(victim.terminating for item in items for each in item.victims.values() for victim in each)
-    is_open = any(_is_open(item) for item in items)
-    if are_leaving:
-        victims_text = "only pods that are terminating"
-    elif len(victims) < sum(map(len, sets)):
-        same = "the same " if all(each == victims for each in sets) else ""
-        shared = "" if same else ", some shared"
-        victims_text = f"{'up to ' if is_open else ''}{same}{count(len(victims), 'pod')}{shared}"
-    else:
-        victims_text = f"{'up to ' if is_open else ''}{count(len(victims), 'pod')}"
-    violating = sum(item.outcome == Outcome.PREEMPTS_VIOLATING_BUDGETS for item in items)
-    budgets = f" ({violating:,} {agree(violating, 'violates')} budgets)" if violating else ""
-    return f"{number:,} {agree(number, 'preempts')} {victims_text}{budgets}", "bad" if violating else "warn"
-
-
-def _is_open(item: PendingPod) -> bool:
-    """Whether the number of its victims depends on chance or on the order of tied pods."""
-    numbers = {len(each) for each in item.victims.values()}
-    alternatives = item.alternatives
-    if alternatives is not None:
-        numbers |= {each.num_victims for each in alternatives.outcomes}
-    is_incomplete = alternatives is not None and bool(alternatives.omitted or not alternatives.exact)
-    return len(item.victims) > 1 or len(numbers) > 1 or is_incomplete
-
-
 def _causes(items: Sequence[PendingPod], longest: int) -> str:
-    causes = Counter(item.cause for item in items if item.cause)
-    # The reasons of most nodes come first.
-    words = {item.cause: ", ".join(item.reasons) or item.cause for item in reversed(items)}
-    frequent = causes.most_common(_CAUSES if longest == _SHORT else _CAUSES_IN_FULL)
-    named = [f"{number:,} {_cut(words[cause], longest)}" for cause, number in frequent]
+    """``(3 Insufficient cpu)``: why pods stay pending, which may differ from why they are pending now."""
+    reasons = [_reason(item) for item in items]
+    frequent = Counter(filter(None, reasons)).most_common(_CAUSES if longest == _SHORT else _CAUSES_IN_FULL)
+    if len(frequent) == 1 and frequent[0][1] == len(items):
+        return f" ({_cut(frequent[0][0], longest)})"
+    named = [f"{number:,} {_cut(reason, longest)}" for reason, number in frequent]
     if rest := len(items) - sum(number for _, number in frequent):
         named.append(f"{rest:,} more" if named else "")
     return f" ({'; '.join(filter(None, named))})" if any(named) else ""
+
+
+def _reason(item: PendingPod) -> str:
+    reasons = item.in_turn.reasons if item.in_turn is not None else {}
+    return ", ".join(reasons) or item.cause
 
 
 def _cut(text: str, longest: int) -> str:
@@ -177,12 +157,15 @@ def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:
     return " · ".join(filter(None, facts))
 
 
-def notes_in_words(pending: PendingPods) -> str:
-    """How to read positions and verdicts; empty if no pod is pending."""
+def notes_in_words(pending: PendingPods, *, is_short: bool = False) -> str:
+    """How to read positions and verdicts, and what was not simulated; empty if no pod is pending."""
     if not pending.items:
         return ""
-    meaning = "# is the position in the scheduling queue; each pod is evaluated as if it were next."
-    return f"{meaning} {unknown_in_words(pending)}".rstrip()
+    about = about_runs(pending.served, is_short=is_short) if any(map(_is_served, pending.items)) else ""
+    if is_short:
+        return f"{unknown_in_words(pending)} {about}".strip()
+    meaning = "# is the position in the scheduling queue; ALONE is the verdict on each pod as if it were next."
+    return " ".join(filter(None, (meaning, unknown_in_words(pending), about)))
 
 
 def unknown_in_words(pending: PendingPods) -> str:
@@ -355,12 +338,13 @@ def format_outcome(item: PendingPod) -> tuple[Span, str]:
     words, style = outcome_in_brief(item.outcome, item.state)
     if item.state in SHOWN_STATES:
         return Span(words, style), item.nominated_node_name
+    words = OUTCOMES[item.outcome].short
     if item.victims:
         victims = list(item.victims.values())
         sizes = sorted({len(each) for each in victims})
         number = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,}-{sizes[-1]:,}"
         words = f"{'waits for' if _are_leaving(item) else words} {number}"
-    others = f" or {len(item.nodes) - 1:,} more" if len(item.nodes) > 1 else ""
+    others = f" +{len(item.nodes) - 1:,}" if len(item.nodes) > 1 else ""
     return Span(words, style), "".join(item.nodes[:1]) + others
 
 
@@ -377,6 +361,10 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
             PendingState.GATED: (join_names(item.gates),),
             PendingState.HELD: (f"{f'by {item.held_by}: ' if item.held_by else ''}{item.reason}",),
         }[item.state]
+    turn = item.in_turn
+    if turn is not None and turn.outcome is TurnOutcome.LEFT_PENDING and not item.outcome.stays_pending:
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in turn.reasons.items()) or turn.message
+        return (f"other pods are first; then {reasons}",)
     if item.outcome == Outcome.LANDS:
         return state_in_words(item, at)
     if item.victims:

@@ -61,8 +61,11 @@ class SchedulingQueue(ABC):
         """Add a new pod without a node."""
 
     @abstractmethod
-    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
-        """Add a pod without a node whose last attempt was at ``time``, with an unknown number of attempts."""
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime, moved_at: datetime | None = None) -> None:
+        """Add a pod without a node whose last attempt was at ``time``, with an unknown number of attempts.
+
+        With ``moved_at``, an event has helped the pod since: it is tried again, at the earliest after its backoff.
+        """
 
     @abstractmethod
     def update(self, old: Pod, new: Pod, now: datetime) -> None:

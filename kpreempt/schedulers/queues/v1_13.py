@@ -100,8 +100,11 @@ class Queue113(SchedulingQueue):
         self.unschedulable.pop(pod.key, None)
         self.nominator.add(pod)
 
-    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime, moved_at: datetime | None = None) -> None:
         """Add the pod as unschedulable if its condition says so, with ``time`` as its last attempt."""
+        if moved_at is not None:
+            self.add(pod, time)
+            return
         conditions = [
             msgspec.structs.replace(each, last_probe_time=each.last_probe_time or time)
             if each.type == SCHEDULED

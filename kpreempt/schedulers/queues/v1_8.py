@@ -57,7 +57,7 @@ class Queue18(SchedulingQueue):
             self._keys.append(pod.key)
         self._items[pod.key] = pod
 
-    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime, moved_at: datetime | None = None) -> None:
         """Add the pod at the end: its remaining backoff is unknown."""
         self.add(pod, time)
 

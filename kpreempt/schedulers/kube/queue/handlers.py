@@ -103,7 +103,10 @@ class KubeQueue(PriorityQueue):
         return chain(self.active, self.backoff.pods, self.backoff.error_pods, aside)
 
     def pods(self) -> list[QueuedPod]:
-        """Return the active, backing-off (after an error last), unschedulable and gated pods, in that order."""
+        """Return the active, backing-off (after an error last), unschedulable and gated pods, in that order.
+
+        Unschedulable pods are in the order in which they would be tried if all were moved at once.
+        """
         active = [
             _queued(self, info, QueueName.ACTIVE, [Mover(MoverKind.POP)], position)
             for position, info in enumerate(self.active.in_order(), start=1)
@@ -118,7 +121,7 @@ class KubeQueue(PriorityQueue):
         # What may make the gating plugin admit the pod; no timer does.
         gates_removed = [Mover(MoverKind.GATES_REMOVED)]
         by_plugin = [Mover(MoverKind.CLUSTER_EVENT), Mover(MoverKind.OWN_UPDATE)]
-        for info in self.unschedulable.values():
+        for info in self.in_order(self.unschedulable.values()):
             if info.gating_plugin:
                 movers = gates_removed if info.gating_plugin == SchedulingGates.name else by_plugin
                 gated.append(_queued(self, info, QueueName.GATED, movers))

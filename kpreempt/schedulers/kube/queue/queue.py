@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
-from functools import cache, partial
+from functools import cache, cmp_to_key, partial
 from typing import NamedTuple
 
 import msgspec
@@ -146,7 +146,7 @@ class PriorityQueue(SchedulingQueue):
         self.awaited_by = partial(awaited_by, calls_hints=self._calls_hints)
         self._awaiting = partial(awaiting, calls_hints=self._calls_hints)
         self.pops_from_backoff = behavior.scheduler_pop_from_backoff_q
-        order = rules.is_before or is_before
+        order = self._is_before = rules.is_before or is_before
         self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
         self.backoff = BackoffQueue(
             DEFAULT_INITIAL_BACKOFF if initial_backoff is None else initial_backoff,
@@ -167,6 +167,14 @@ class PriorityQueue(SchedulingQueue):
         self._flush_ticker = Ticker(started, FLUSH_PERIOD)
         self._now = started
         self._popped: dict[str, QueuedPodInfo] = {}
+
+    def in_order(self, infos: Iterable[QueuedPodInfo]) -> list[QueuedPodInfo]:
+        """Return pods in the order in which the active queue would return them; equal ones keep their order."""
+
+        def compared(one: QueuedPodInfo, other: QueuedPodInfo) -> int:
+            return -1 if self._is_before(one, other) else 0
+
+        return sorted(infos, key=cmp_to_key(compared))
 
     def advance(self, now: datetime) -> None:
         """Flush completed backoff and leftovers as often as the timers would have done up to ``now``."""
@@ -262,11 +270,14 @@ class PriorityQueue(SchedulingQueue):
         finally:
             self.done(pod, now)
 
-    def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
+    def restore(self, pod: Pod, attempt: Attempt, time: datetime, moved_at: datetime | None = None) -> None:
         """Add an unschedulable pod with enough attempts for the longest backoff."""
         info = QueuedPodInfo(pod, time)
         info.unschedulable_plugins, info.pending_plugins = set(attempt.plugins), set(attempt.pending)
-        if info.rejector_plugins:
+        if moved_at is not None:
+            info.unschedulable_count = MANY_ATTEMPTS
+            self._requeue(info, Strategy.AFTER_BACKOFF, None, moved_at)
+        elif info.rejector_plugins:
             info.unschedulable_count = MANY_ATTEMPTS
             self.unschedulable[info.key] = info
         else:

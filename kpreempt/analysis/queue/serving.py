@@ -1,0 +1,239 @@
+"""Serves the queue of a cluster: simulates the scheduler until nothing changes, several times if anything is open.
+
+The first run takes the likely order of the queue and the first of equal results. If the order is not known exactly, or
+if chance decides, further runs draw both. Pods of one kind whose mutual order is unknown are interchangeable: if some
+of them are scheduled, it is open which ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kpreempt.analysis.algorithms import AnalysisContext, Spread, equivalence_key_for, one_by_one, timed_by_part
+from kpreempt.analysis.queue.waiting import UnknownTimes, Waiting
+from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
+from kpreempt.analysis.simulation.runs import DecisionTrace
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
+from kpreempt.model.meta import controller_name
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnOutcome
+from kpreempt.verdict.simulation import Simulation, StepKind
+
+LIMITS = Limits(attempts=20_000, seconds=30 * 60.0)
+# The number of runs if chance or an unknown order matters: all possible results, if they are no more than this.
+_RUNS = 20
+# The budget for all further runs, in attempts times nodes.
+_MAX_WORK = 2_000_000
+# From this cost on, a run takes a second or more.
+_LONG_WORK = 300_000
+
+
+class Draws(NamedTuple):
+    """What decides at random, by seed: results of decisions, the speed of components, and numbers from 0 to 1."""
+
+    choices: Callable[[int], Choose]
+    paces: Callable[[int], Pace]
+    numbers: Callable[[int], Callable[[], float]]
+
+
+class _Fate(NamedTuple):
+    """What became of a pod in one run."""
+
+    outcome: TurnOutcome
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    violated: tuple[str, ...] = ()
+    seconds: float | None = None
+    message: str = ""
+
+
+class _Run(msgspec.Struct, frozen=True):
+    simulation: Simulation
+    fates: dict[str, _Fate]
+    widths: tuple[int, ...]
+    chosen: tuple[int, ...]
+    is_truncated: bool
+    assumptions: list[Assumption]
+
+
+class Server:
+    """Serves the queue of one prepared cluster any number of times."""
+
+    def __init__(self, context: AnalysisContext, prepared: Any, waiting: Sequence[Waiting], draws: Draws) -> None:
+        self._context = context
+        self._scheduler = timed_by_part(context.scheduler, context.phases)
+        self._prepared = prepared
+        self._waiting = waiting
+        self._times = UnknownTimes(waiting, context.time)
+        self._draws = draws
+
+    def serve(self, *, spread: Spread = one_by_one, max_work: int = _MAX_WORK) -> tuple[ServedQueue, list[Assumption]]:
+        """Serve the queue; ``max_work`` limits the further runs, in attempts times nodes."""
+        first = self._run(DecisionTrace((), first_branch))
+        runs, is_complete = [first], True
+        displaces = bool(first.simulation.displaced)
+        if first.simulation.draws or not self._times.are_all_known or first.is_truncated:
+            work = max(first.simulation.attempts * len(self._context.cluster.nodes), 1)
+            affordable = min(_RUNS - 1, max_work // work)
+            is_complete = False
+            if self._times.are_all_known and not displaces and prod(first.widths) <= affordable:
+                runs, is_complete = self._exhaust(first, affordable)
+            if not is_complete:
+                is_long = work >= _LONG_WORK
+                seeds = range(1, affordable + 1)
+                runs += spread(seeds, lambda seed: self._drawn(seed, has_pace=displaces), is_long=is_long)
+        assumptions = dict.fromkeys(each for run in runs for each in run.assumptions)
+        return self._summed_up(runs, is_complete=is_complete), list(assumptions)
+
+    def _exhaust(self, first: _Run, limit: int) -> tuple[list[_Run], bool]:
+        """Every possible choice, up to a number of runs; also returns whether these were all."""
+        runs = [first]
+        todo = _others_than(first, 0)
+        while todo and len(runs) <= limit:
+            prefix = todo.pop(0)
+            run = self._run(DecisionTrace(prefix, first_branch))
+            runs.append(run)
+            todo += _others_than(run, len(prefix))
+        return runs, not todo and not any(run.is_truncated for run in runs)
+
+    def _drawn(self, seed: int, *, has_pace: bool) -> _Run:
+        waiting = self._times.drawn(self._draws.numbers(seed))
+        pace = self._draws.paces(seed) if has_pace else AT_ONCE
+        return self._run(DecisionTrace((), self._draws.choices(seed)), waiting, pace)
+
+    def _run(self, trace: DecisionTrace, waiting: Sequence[Waiting] | None = None, pace: Pace = AT_ONCE) -> _Run:
+        context = self._context
+        simulation, assumptions, after = simulate(
+            pace.in_drawn_order(context.cluster),
+            SimulationStart(choose=trace.choose, pace=pace, waiting=self._waiting if waiting is None else waiting),
+            self._scheduler,
+            now=context.time,
+            limits=LIMITS,
+            prepared=self._prepared if pace.is_at_once else None,
+        )
+        return _Run(
+            simulation=simulation,
+            fates=_fates(self._waiting, simulation, {pod.key: pod for pod in after.pods}),
+            widths=tuple(trace.widths),
+            chosen=tuple(trace.chosen),
+            is_truncated=trace.is_truncated,
+            assumptions=assumptions,
+        )
+
+    def _summed_up(self, runs: Sequence[_Run], *, is_complete: bool) -> ServedQueue:
+        likely = runs[0].simulation
+        in_turn = {key: _in_turn([run.fates[key] for run in runs]) for key in runs[0].fates}
+        found = []
+        for pods in self._kinds(in_turn):
+            numbers = [sum(run.fates[key].outcome is TurnOutcome.SCHEDULED for key in pods) for run in runs]
+            found.append(OpenPods(pods=pods, at_least=min(numbers), at_most=max(numbers)))
+            for key in pods:
+                in_turn[key] = msgspec.structs.replace(in_turn[key], outcome=TurnOutcome.OPEN)
+        scheduled = [sum(fate.outcome is TurnOutcome.SCHEDULED for fate in run.fates.values()) for run in runs]
+        return ServedQueue(
+            runs=len(runs),
+            is_complete=is_complete,
+            ended=likely.end,
+            seconds=likely.seconds,
+            attempts=likely.attempts,
+            scheduled_min=min(scheduled),
+            scheduled_max=max(scheduled),
+            in_turn=in_turn,
+            open=found,
+            displaced=likely.displaced,
+            pending=[each for each in likely.pending if each.was_running],
+            loop=likely.loop,
+        )
+
+    def _kinds(self, in_turn: dict[str, InTurn]) -> list[list[str]]:
+        """The pods with an open outcome, by kind, in queue order.
+
+        Of pods of one kind whose mutual order is unknown, either all have a certain outcome, which is the same, or none
+        has one.
+        """
+        together: dict[Hashable, list[str]] = {}
+        kinds: dict[str, Hashable] = {}
+        for each in self._waiting:
+            pod = each.pod
+            kind = (controller_name(pod.metadata), equivalence_key_for(self._context.scheduler, pod))
+            kinds[pod.key] = kind
+            together.setdefault((kind, each.time, each.plugins), []).append(pod.key)
+        is_open = {key for key, each in in_turn.items() if each.outcome is TurnOutcome.OPEN}
+        for keys in together.values():
+            if len({in_turn[key].outcome for key in keys}) > 1:
+                is_open.update(keys)
+        found: dict[Hashable, list[str]] = {}
+        for each in self._waiting:
+            if each.pod.key in is_open:
+                found.setdefault(kinds[each.pod.key], []).append(each.pod.key)
+        return list(found.values())
+
+
+def _others_than(run: _Run, start: int) -> list[tuple[int, ...]]:
+    """The choices that differ from those of a run in one place, from the ``start`` on."""
+    return [
+        (*run.chosen[:place], branch)
+        for place in range(start, len(run.widths))
+        for branch in range(run.widths[place])
+        if branch != run.chosen[place]
+    ]
+
+
+def _fates(waiting: Sequence[Waiting], simulation: Simulation, after: dict[str, Pod]) -> dict[str, _Fate]:
+    """What became of each pod of the queue."""
+    bound_at: dict[str, float] = {}
+    victims: dict[str, dict[str, None]] = {}
+    violated: dict[str, dict[str, None]] = {}
+    for step in simulation.steps:
+        if step.kind is StepKind.BOUND:
+            bound_at[step.pod] = step.at
+        elif step.kind is StepKind.TERMINATING and step.cause:
+            victims.setdefault(step.cause, {})[step.pod] = None
+            violated.setdefault(step.cause, {}).update(dict.fromkeys(step.violated))
+    pending = {each.pod: each for each in simulation.pending}
+    fates = {}
+    for each in waiting:
+        key = each.pod.key
+        pod = after.get(key)
+        is_there = pod is not None and pod.metadata.deletion_timestamp is None
+        if each.pod.spec.scheduling_gates:
+            outcome = TurnOutcome.NOT_SERVED
+        elif pod is None or not is_there or pod.metadata.uid != each.pod.metadata.uid:
+            outcome = TurnOutcome.REMOVED
+        elif pod.spec.node_name:
+            outcome = TurnOutcome.SCHEDULED
+        else:
+            known = pending.get(key)
+            outcome = TurnOutcome.OPEN if known is not None and known.uncertain else TurnOutcome.LEFT_PENDING
+        fates[key] = _Fate(
+            outcome,
+            pod.spec.node_name if pod is not None and is_there else "",
+            tuple(victims.get(key, ())),
+            tuple(violated.get(key, ())),
+            bound_at.get(key) if outcome is TurnOutcome.SCHEDULED else None,
+            pending[key].message if key in pending else "",
+        )
+    return fates
+
+
+def _in_turn(fates: Sequence[_Fate]) -> InTurn:
+    first = fates[0]
+    outcomes = {fate.outcome for fate in fates}
+    nodes = Counter(fate.node for fate in fates if fate.node)
+    victims = dict.fromkeys(victim for fate in fates for victim in fate.victims)
+    return InTurn(
+        outcome=first.outcome if len(outcomes) == 1 else TurnOutcome.OPEN,
+        nodes=[node for node, _ in nodes.most_common()],
+        victims=list(first.victims),
+        other_victims=[each for each in victims if each not in first.victims],
+        violated=list(dict.fromkeys(budget for fate in fates for budget in fate.violated)),
+        seconds=first.seconds,
+        scheduled_runs=sum(fate.outcome is TurnOutcome.SCHEDULED for fate in fates),
+        message=first.message,
+    )

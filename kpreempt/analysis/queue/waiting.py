@@ -1,0 +1,235 @@
+"""The pods in a scheduler's queue at the time of a snapshot, and how a queue is filled with them.
+
+The queue is in the scheduler's memory. A pod's condition and events show whether it was tried, and with what precision
+they show when. A pod that was tried is assumed to have been rejected for the current reasons, and to wait for an event
+or for the periodic flush, at most five minutes. If a what-if has changed the cluster, this moves the pods that would
+find a node now: they are tried again after their backoff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from kpreempt.analysis.algorithms import (
+    Scheduler,
+    Spread,
+    decide_pending,
+    has_queue,
+    one_by_one,
+    pending_pods,
+    queue_for,
+)
+from kpreempt.analysis.queue.order import FailedAttempts, queue_time, rejection_of
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.pod import Pod
+from kpreempt.phases import NO_PHASES, Phases
+from kpreempt.scheduler_table import DEFAULT_ALGORITHM
+from kpreempt.schedulers.interface import QueueRules
+from kpreempt.schedulers.kube.queue.backoff import DEFAULT_MAX_BACKOFF
+from kpreempt.schedulers.queues import Attempt, SchedulingQueue
+from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict.queue import QueueName
+
+# Stands for the unknown plugins that rejected a pod which no plugin rejects now; it is assumed to wait for any event.
+UNKNOWN_PLUGIN = "unknown"
+# Stands for all extenders, as in upstream's queue.
+EXTENDER = "Extender"
+_FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
+# A pod that stays unschedulable is tried every five minutes, at the next run of a timer with a period of 30 seconds.
+_LONGEST_SINCE_ATTEMPT = timedelta(minutes=5, seconds=30)
+_HALF = 0.5
+# A scheduler that runs tries a new pod within this time.
+_SOON_TRIED = timedelta(minutes=1)
+_SECOND = timedelta(seconds=1)
+_MICROSECOND = timedelta(microseconds=1)
+# The earliest and the latest time.
+_Interval = tuple[datetime, datetime]
+
+
+class Waiting(NamedTuple):
+    """A pod in the queue.
+
+    It entered the queue, or was last tried, between ``time``, which is assumed, and ``latest``. ``plugins`` rejected
+    it; ``None`` if it was never tried. It ``finds_node`` if it would find one now. It ``is_moved`` if an event has
+    helped it since, and ``may_be_moved`` if this is unknown: it would find a node now, and would not have been tried
+    since if its backoff is not over. A pod that should have been tried long ago, of which nothing shows this, may have
+    been rejected by the ``unseen`` plugins.
+    """
+
+    pod: Pod
+    time: datetime
+    latest: datetime
+    plugins: frozenset[str] | None = None
+    finds_node: bool = False
+    is_moved: bool = False
+    may_be_moved: bool = False
+    unseen: frozenset[str] | None = None
+
+    @property
+    def is_time_known(self) -> bool:
+        """Whether the time is exact."""
+        return self.time == self.latest
+
+
+def waiting_pods(
+    cluster: ClusterSnapshot,
+    scheduler: Scheduler,
+    prepared: Callable[[], Any],
+    at: datetime,
+    *,
+    known: Mapping[str, Verdict] | None = None,
+    spread: Spread = one_by_one,
+    phases: Phases = NO_PHASES,
+) -> list[Waiting]:
+    """The pods in the scheduler's queue at a time, in the order in which they entered it.
+
+    Pods of other schedulers and pods that are being deleted are left out; gated pods are included. ``known`` are
+    verdicts on pods of the current cluster, by key; the others are computed with the ``prepared`` cluster. Equal times
+    keep the order of the snapshot.
+    """
+    attempts = FailedAttempts(cluster.events)
+    max_backoff = scheduler.settings.max_backoff or DEFAULT_MAX_BACKOFF
+    pods = [
+        pod
+        for pod in pending_pods(cluster)
+        if pod.spec.scheduler_name in scheduler.scheduler_names and pod.metadata.deletion_timestamp is None
+    ]
+    attempted = {pod.key for pod in pods if rejection_of(pod) is not None or attempts.last_of(pod) is not None}
+    verdicts = dict(known or {})
+    unknown = [pod for pod in pods if pod.key in attempted and pod.key not in verdicts]
+    if unknown:
+        decided = decide_pending(unknown, scheduler, prepared(), spread=spread, phases=phases)
+        verdicts |= {pod.key: verdict for pod, verdict in decided}
+    created = _times_of_creation([pod for pod in pods if pod.key not in attempted], at)
+    found = []
+    for pod in pods:
+        verdict = verdicts.get(pod.key)
+        plugins = rejecting_plugins(verdict) if verdict is not None else frozenset[str]()
+        if not plugins or (verdict is not None and verdict.feasible_nodes):
+            plugins = frozenset((UNKNOWN_PLUGIN,))
+        finds_node = verdict is not None and verdict.outcome in _FINDS_A_NODE
+        if pod.key not in attempted:
+            earliest, latest = created[pod.key]
+            is_old = verdict is not None and at - latest > _SOON_TRIED
+            may_be_moved = is_old and finds_node
+            found.append(Waiting(pod, earliest, latest, None, False, may_be_moved, unseen=plugins if is_old else None))
+            continue
+        earliest, latest = _times_of_attempt(pod, attempts, at)
+        is_moved = finds_node and cluster.is_what_if
+        may_be_moved = finds_node and not cluster.is_what_if and at - latest < max_backoff
+        found.append(Waiting(pod, earliest, latest, plugins, finds_node, is_moved, may_be_moved))
+    return sorted(found, key=lambda each: each.time)
+
+
+def queue_of(scheduler: Scheduler, waiting: Iterable[Waiting], at: datetime, rules: QueueRules) -> SchedulingQueue:
+    """The queue of a scheduler with these pods, under the ``rules`` of out-of-tree plugins.
+
+    If the scheduler's own queue is not modeled, it is the current version's. Raises ``PluginFailedError`` if a plugin
+    cannot order the pods.
+    """
+    settings = scheduler.settings
+    queue = queue_for(
+        scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
+        at,
+        feature_gates=settings.gates,
+        initial_backoff=settings.initial_backoff,
+        max_backoff=settings.max_backoff,
+        rules=rules,
+    )
+    for each in waiting:
+        if each.plugins is None:
+            queue.add(each.pod, each.time)
+        else:
+            queue.restore(each.pod, Attempt(plugins=each.plugins), each.time, at if each.is_moved else None)
+    queue.advance(at)
+    return queue
+
+
+def queue_positions(queue: SchedulingQueue) -> dict[str, int]:
+    """The position of every pod that is not gated in the queue, by ``namespace/name``, from 1."""
+    ordered = [each.pod for each in queue.pods() if each.queue is not QueueName.GATED]
+    return {key: position for position, key in enumerate(ordered, start=1)}
+
+
+def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
+    """The plugins that rejected nodes or the pod itself, including those that restricted the nodes.
+
+    All extenders that reject nodes share one name (``schedule_one.go`` of v1.36.3).
+    """
+    statuses = [*verdict.filter.values(), *([verdict.pre_filter] if verdict.pre_filter else [])]
+    rejecting = {status.plugin for status in statuses if status.plugin and status.is_rejected}
+    rejecting -= {call.extender for call in verdict.extender_calls}
+    if any(call.rejected for call in verdict.extender_calls if call.verb == "filter"):
+        rejecting.add(EXTENDER)
+    return frozenset(rejecting.union(verdict.restricted_by))
+
+
+def _times_of_creation(pods: Sequence[Pod], at: datetime) -> dict[str, _Interval]:
+    """When pods that were never tried entered the queue: the earliest and the latest time, by key.
+
+    Creation times have whole seconds. The resource versions of pods that were not changed since have the order in which
+    the pods of a second were created.
+    """
+    by_second: dict[datetime, list[Pod]] = {}
+    for pod in pods:
+        by_second.setdefault(min(pod.metadata.creation_timestamp or at, at), []).append(pod)
+    times: dict[str, _Interval] = {}
+    for created, together in by_second.items():
+        versions = {pod.metadata.resource_version for pod in together}
+        if len(together) == 1 or (len(versions) == len(together) and all(map(str.isdecimal, versions))):
+            ordered = sorted(together, key=lambda pod: int(pod.metadata.resource_version or 0))
+            times |= {pod.key: (created + number * _MICROSECOND,) * 2 for number, pod in enumerate(ordered)}
+        else:
+            times |= {pod.key: (created, min(created + _SECOND, max(at, created))) for pod in together}
+    return times
+
+
+def _times_of_attempt(pod: Pod, attempts: FailedAttempts, at: datetime) -> _Interval:
+    """Between which times a pod was last tried.
+
+    The condition only has the time of the first failure, and repeated events are not always recorded.
+    """
+    rejection = rejection_of(pod)
+    told = [queue_time(pod, attempts).time, rejection.last_probe_time if rejection else None]
+    last = min(max((time for time in told if time is not None), default=at), at)
+    return last, last if attempts.is_exact(pod) and at - last < _LONGEST_SINCE_ATTEMPT else at
+
+
+class UnknownTimes:
+    """Draws the times that a snapshot does not show; ``chance`` returns random numbers from 0 to 1."""
+
+    def __init__(self, waiting: Sequence[Waiting], at: datetime) -> None:
+        self._waiting = waiting
+        self._at = at
+        self.are_all_known = len(waiting) < 2 or not any(
+            each.may_be_moved or each.unseen is not None or not each.is_time_known for each in waiting
+        )
+
+    def drawn(self, chance: Callable[[], float]) -> list[Waiting]:
+        """The pods in another possible order.
+
+        Pods that the same plugins rejected are tried together again and again, so they keep their order. Their last
+        attempt is the known one in half of all cases, and otherwise at any time since.
+        """
+        shifts: dict[tuple[frozenset[str], bool], tuple[float, bool, bool]] = {}
+        found = []
+        for number, each in enumerate(self._waiting):
+            time, is_moved, plugins = each.time, each.is_moved, each.plugins
+            kind = plugins or each.unseen or frozenset(), each.may_be_moved
+            if kind not in shifts:
+                shifts[kind] = max(2 * chance() - 1, 0.0), chance() < _HALF, chance() < _HALF
+            shift, move, was_tried = shifts[kind]
+            if plugins is None and each.unseen is not None and was_tried:
+                plugins = each.unseen
+            if plugins is None:
+                time += (each.latest - each.time) * chance()
+            else:
+                is_moved |= each.may_be_moved and move
+                latest = each.latest if each.plugins is not None else self._at
+                if shift and time < latest:
+                    earliest = max(time, self._at - _LONGEST_SINCE_ATTEMPT)
+                    time = min(earliest + (latest - earliest) * shift + number * _MICROSECOND, latest)
+            found.append(each._replace(time=time, is_moved=is_moved, plugins=plugins))
+        return sorted(found, key=lambda each: each.time)

@@ -1,0 +1,150 @@
+"""The queue, served in its order, in words: which pods get scheduled, which stay pending, and what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Phrase, Role, Span
+from kpreempt.report.evidence import join_names
+from kpreempt.verdict.pending import PendingPod
+from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
+from kpreempt.verdict.simulation import SimulationEnd
+
+_NAMES = 3
+_LONG_NAMES = 12
+_NODES = 3
+_NOT_SIMULATED = (
+    "Not simulated: nodes from autoscalers, pods that finish, kubelet, image and volume failures, pods created by"
+    " anything else, other schedulers' pods, the scheduler's memory of attempts."
+)
+_NOT_SIMULATED_IN_BRIEF = "Not simulated: autoscalers, pods that finish, failures on nodes (-v)."
+
+
+def scheduled_parts(items: Sequence[PendingPod], *, is_short: bool) -> Iterator[tuple[str, Role]]:
+    """How many pods get scheduled, with and without preemption, and of how many this is open."""
+    by_outcome: dict[TurnOutcome, list[PendingPod]] = {}
+    for item in items:
+        if item.in_turn is not None:
+            by_outcome.setdefault(item.in_turn.outcome, []).append(item)
+    scheduled = by_outcome.get(TurnOutcome.SCHEDULED, [])
+    evicting = [item for item in scheduled if _evicts(item)]
+    if quiet := [item for item in scheduled if not _evicts(item)]:
+        yield f"{len(quiet):,} {agree(len(quiet), 'gets')} scheduled{_named(quiet, is_short=is_short)}", "good"
+    if evicting:
+        violated = sorted({budget for item in evicting if item.in_turn for budget in item.in_turn.violated})
+        against = f", violating {join_names(violated)}" if violated else ""
+        text = f"{len(evicting):,} {agree(len(evicting), 'gets')} scheduled by preempting {_victims(evicting)}{against}"
+        yield f"{text}{_named(evicting, is_short=is_short)}", "bad" if violated else "warn"
+    if undecided := by_outcome.get(TurnOutcome.OPEN):
+        yield f"{len(undecided):,} {agree(len(undecided), 'is')} open{_named(undecided, is_short=is_short)}", "warn"
+    if gone := by_outcome.get(TurnOutcome.REMOVED):
+        text = f"{len(gone):,} {agree(len(gone), 'is')} scheduled, then preempted again"
+        yield f"{text}{_named(gone, is_short=is_short)}", "bad"
+
+
+def open_in_words(served: ServedQueue) -> Iterator[str]:
+    """For pods whose outcome is open: how many of which are scheduled."""
+    certain = sum(each.outcome is TurnOutcome.SCHEDULED for each in served.in_turn.values())
+    number = sum(len(each.pods) for each in served.open)
+    if not number:
+        return
+    low, high = served.scheduled_min - certain, served.scheduled_max - certain
+    if len(served.open) == 1 or number <= _NAMES:
+        named = [pod for each in served.open for pod in each.pods]
+        yield f"Of {join_names(named, limit=_LONG_NAMES)}, {_range(low, high)} {_get(high)} scheduled."
+        return
+    yield f"Of {number:,} pods, {_range(low, high)} {_get(high)} scheduled:"
+    for each in served.open:
+        yield f"{_range(each.at_least, each.at_most)} of {join_names(each.pods)}"
+
+
+def turn_in_brief(item: PendingPod) -> tuple[Span, str]:
+    """What becomes of a pod in its turn in a word or two, and its node; if there are several, the first."""
+    turn = item.in_turn
+    if turn is None or turn.outcome is TurnOutcome.NOT_SERVED:
+        return Span("-", "dim"), ""
+    others = f" +{len(turn.nodes) - 1:,}" if len(turn.nodes) > 1 else ""
+    node = "".join(turn.nodes[:1]) + others
+    match turn.outcome:
+        case TurnOutcome.SCHEDULED if _evicts(item):
+            return Span(f"preempts {_number(turn)}", "bad" if turn.violated else "warn"), node
+        case TurnOutcome.SCHEDULED:
+            return Span("scheduled", "good"), node
+        case TurnOutcome.OPEN:
+            return Span("open", "warn"), node
+        case TurnOutcome.REMOVED:
+            return Span("preempted", "bad"), ""
+    return Span("pending", "bad"), ""
+
+
+def turn_in_words(turn: InTurn, runs: int) -> Phrase:
+    """What becomes of a pod in its turn, in a sentence."""
+    nodes = join_names(turn.nodes, limit=_NODES).replace(" and ", " or ", 1)
+    after = f" after {turn.seconds:,.0f}s" if turn.seconds else ""
+    victims = ""
+    if turn.victims or turn.other_victims:
+        named = join_names(turn.victims or turn.other_victims)
+        others = f" (or {join_names(turn.other_victims)})" if turn.victims and turn.other_victims else ""
+        victims = f", preempting {named}{others}"
+    against = Span(f", violating {join_names(turn.violated)}" if turn.violated else "", "bad")
+    match turn.outcome:
+        case TurnOutcome.SCHEDULED:
+            return (Span("gets scheduled", "good"), f" on {nodes}{after}{victims}", against)
+        case TurnOutcome.OPEN:
+            where = f", on {nodes}" if nodes else ""
+            message = f"; otherwise: {turn.message}" if turn.message else ""
+            times = f"is scheduled in {turn.scheduled_runs:,} of {count(runs, 'run')}{where}{victims}"
+            return (Span("is open", "warn"), f": {times}", against, message)
+        case TurnOutcome.REMOVED:
+            return (Span("gets scheduled, then preempted again", "bad"),)
+        case TurnOutcome.NOT_SERVED:
+            return (Span("is not tried", "warn"),)
+    return (Span("stays pending", "bad"), f": {turn.message}" if turn.message else "")
+
+
+def about_runs(served: ServedQueue, *, is_short: bool = False) -> str:
+    """How the queue was served: how often, until when, and what was not simulated."""
+    if served.is_complete:
+        how = "" if served.runs == 1 else f"All {served.runs:,} possible results of chance were simulated."
+    elif served.runs == 1:
+        how = "Only the likely order was simulated; another order, or chance, could decide otherwise."
+    else:
+        how = f"Simulated {served.runs:,} times, because the order or chance matters."
+    end = {
+        SimulationEnd.LOOP: f"The queue never settles: {join_names(served.loop)} keep displacing each other.",
+        SimulationEnd.ABORTED: f"Stopped after {served.seconds / 60:,.0f} minutes and {served.attempts:,} attempts.",
+    }.get(served.ended, "")
+    return " ".join(filter(None, (end, how, _NOT_SIMULATED_IN_BRIEF if is_short else _NOT_SIMULATED)))
+
+
+def _evicts(item: PendingPod) -> bool:
+    return item.in_turn is not None and bool(item.in_turn.victims or item.in_turn.other_victims)
+
+
+def _number(turn: InTurn) -> str:
+    """``2``, or ``0-2`` if the pods differ from run to run."""
+    return f"{len(turn.victims):,}" if turn.victims else f"up to {len(turn.other_victims):,}"
+
+
+def _victims(items: Sequence[PendingPod]) -> str:
+    """``2 pods``, or ``about 2 pods`` if other pods may be evicted."""
+    turns = [item.in_turn for item in items if item.in_turn is not None]
+    likely = {victim for turn in turns for victim in turn.victims}
+    possible = likely | {victim for turn in turns for victim in turn.other_victims}
+    return f"{'' if len(possible) == len(likely) else 'about '}{count(len(likely), 'pod')}"
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} or {high:,}" if high == low + 1 else f"{low:,} to {high:,}"
+
+
+def _get(number: int) -> str:
+    return "gets" if number == 1 else "get"
+
+
+def _named(items: Sequence[PendingPod], *, is_short: bool) -> str:
+    names = [item.pod for item in items]
+    if is_short and len(names) > _NAMES:
+        return ""
+    return f" ({join_names(names, limit=_LONG_NAMES)})"
