@@ -17,6 +17,10 @@ from kpreempt.model.meta import ObjectMeta, Time
 
 PREEMPTED = "Preempted"
 FAILED_SCHEDULING = "FailedScheduling"
+# Controllers could not create a pod or a claim, and a Deployment not its ReplicaSet (pkg/controller, v1.36.3).
+FAILED_CREATE = "FailedCreate"
+FAILED_REPLICA_SET = "ReplicaSetCreateError"
+FAILED_CREATION = frozenset((FAILED_CREATE, FAILED_REPLICA_SET))
 # The scheduler's message in the events of victims (``analysis/preempted_by.py`` explains its forms).
 PREEMPTED_TEXT = re.compile(
     r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>[\w.-]{1,253})|(?P<anonymous>a pod)"
@@ -39,7 +43,7 @@ KUBELET_REASONS = frozenset(
     )
 )
 # Events of these reasons are warnings; a live cluster lists all warnings once, which is faster than once per reason.
-_WARNINGS = frozenset((FAILED_SCHEDULING, *KUBELET_REASONS))
+_WARNINGS = frozenset((FAILED_SCHEDULING, *KUBELET_REASONS, *FAILED_CREATION))
 # Events of these reasons are not, or not always.
 _OTHERS = frozenset((PREEMPTED,))
 
@@ -77,6 +81,29 @@ _SOURCE = "source="
 AUTOSCALER_SELECTORS = tuple(f"{_SOURCE}{component},type!={WARNING}" for component in COMPONENTS)
 
 
+class CreationStep(StrEnum):
+    """The step of the API server that rejects a new object.
+
+    ``Webhook`` is an admission webhook that denies the request, ``WebhookCall`` one that cannot be called.
+    ``Authorization``: the controller may not create the object. ``Other``: the message has no known form.
+    """
+
+    SERVICE_ACCOUNT = "ServiceAccount"
+    POD_SECURITY = "PodSecurity"
+    SECURITY_CONTEXT = "SecurityContextConstraints"
+    QUOTA = "ResourceQuota"
+    LIMIT_RANGE = "LimitRanger"
+    PRIORITY_CLASS = "PriorityClass"
+    RUNTIME_CLASS = "RuntimeClass"
+    WEBHOOK = "Webhook"
+    WEBHOOK_CALL = "WebhookCall"
+    POLICY = "ValidatingAdmissionPolicy"
+    NAMESPACE = "Namespace"
+    VALIDATION = "Validation"
+    AUTHORIZATION = "Authorization"
+    OTHER = "Other"
+
+
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The object that an event is about."""
 
@@ -98,9 +125,10 @@ class EventSource(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class EventSeries(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A repeated event: when it was last seen."""
+    """A repeated event: how often it was seen, and when last."""
 
     last_observed_time: Time | None = None
+    count: int = 0
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -127,6 +155,8 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     deprecated_source: EventSource = EventSource()
     reporting_component: str = ""
     reporting_controller: str = ""
+    count: int = 0
+    deprecated_count: int = 0
 
     @property
     def reporter(self) -> str:
@@ -137,6 +167,11 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             or self.source.component
             or self.deprecated_source.component
         )
+
+    @property
+    def times_seen(self) -> int:
+        """How often the event was seen, at least once."""
+        return max(self.count, self.deprecated_count, self.series.count if self.series else 0, 1)
 
     @property
     def subject(self) -> ObjectReference:

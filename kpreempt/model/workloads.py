@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from kpreempt.model.event import FAILED_CREATION
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few, Many
 from kpreempt.model.labels import LabelSelector
-from kpreempt.model.meta import AnnotatedMeta, Keyed, ObjectMeta
+from kpreempt.model.meta import AnnotatedMeta, Keyed, ObjectMeta, Time
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Toleration
 
@@ -132,6 +133,37 @@ class Service(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     spec: ServiceSpec = ServiceSpec()
 
 
+class WorkloadCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a controller reports about a workload, such as ``ReplicaFailure``."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: Time | None = None
+
+    @property
+    def explains_missing_pods(self) -> bool:
+        """Whether it says why there are fewer pods than desired; dumps keep the message only then."""
+        return is_about_missing_pods(self.type, self.reason)
+
+
+def is_about_missing_pods(condition: str, reason: str) -> bool:
+    """Whether a condition of this type and reason says why a workload has fewer pods than desired."""
+    return condition in ("ReplicaFailure", "Failed") or reason in FAILED_CREATION
+
+
+class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the controller reported last; it had seen the workload's ``observed_generation``.
+
+    ``replicas`` are the pods that are neither finished nor terminating, except for a StatefulSet, which counts all.
+    """
+
+    observed_generation: int = 0
+    replicas: int = 0
+    conditions: Few[WorkloadCondition] = NO_ITEMS
+
+
 class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A replication controller's selector is a plain map."""
 
@@ -142,6 +174,7 @@ class ReplicationControllerSpec(msgspec.Struct, frozen=True, rename="camel", omi
 class ReplicationController(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -154,14 +187,32 @@ class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 class _Workload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
 class ReplicaSet(_Workload, frozen=True):
     """A number of equal pods."""
 
 
-class StatefulSet(_Workload, frozen=True):
+class Ordinals(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The number of a StatefulSet's first pod."""
+
+    start: int = 0
+
+
+class StatefulSetSpec(WorkloadSpec, frozen=True, rename="camel", omit_defaults=True):
+    """An empty ``pod_management_policy`` means ``OrderedReady``: a pod is created once the earlier ones are ready."""
+
+    pod_management_policy: str = ""
+    ordinals: Ordinals | None = None
+
+
+class StatefulSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Pods with stable identities, created one after another."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: StatefulSetSpec = StatefulSetSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
 class RollingUpdate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -179,9 +230,10 @@ class DeploymentStrategy(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class DeploymentSpec(WorkloadSpec, frozen=True, rename="camel", omit_defaults=True):
-    """A workload with a strategy."""
+    """A workload with a strategy; while it is ``paused``, its rollout is."""
 
     strategy: DeploymentStrategy | None = None
+    paused: bool = False
 
 
 class Deployment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -189,11 +241,50 @@ class Deployment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     metadata: ObjectMeta = ObjectMeta()
     spec: DeploymentSpec = DeploymentSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
-class DaemonSet(_Workload, frozen=True):
+class DaemonSetStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The numbers of nodes that should have a pod, and of those that have one."""
+
+    observed_generation: int = 0
+    desired_number_scheduled: int = 0
+    current_number_scheduled: int = 0
+
+
+class DaemonSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A pod for each node that it selects."""
 
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+    status: DaemonSetStatus = DaemonSetStatus()
 
-class Job(_Workload, frozen=True):
+
+class JobSpec(WorkloadSpec, frozen=True, rename="camel", omit_defaults=True):
+    """How many pods a Job runs at a time (``None``: one) and in total, and whether it may.
+
+    ``managed_by`` names the controller that creates its pods, if it is not the Job controller.
+    """
+
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool = False
+    managed_by: str = ""
+
+
+class JobStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The numbers of a Job's pods by result, and whether it has finished."""
+
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    start_time: Time | None = None
+    conditions: Few[WorkloadCondition] = NO_ITEMS
+
+
+class Job(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Pods that run to completion."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from kpreempt.model.creation_failures import without_quotations
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM, ResourceClaim
-from kpreempt.model.event import KUBELET_REASONS, PREEMPTED_TEXT, Event, autoscaler_of
-from kpreempt.model.meta import AnnotatedMeta
+from kpreempt.model.event import FAILED_CREATION, KUBELET_REASONS, PREEMPTED_TEXT, Event, autoscaler_of
+from kpreempt.model.meta import AnnotatedMeta, replace_in
 from kpreempt.model.node import STATUS_ANNOTATION, ConfigMap, Node, NodeCondition
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.storage import (
@@ -41,7 +42,7 @@ from kpreempt.model.volcano import (
     PodGroup,
     Queue,
 )
-from kpreempt.model.workloads import Namespace
+from kpreempt.model.workloads import Deployment, Job, Namespace, ReplicaSet, ReplicationController, StatefulSet
 from kpreempt.snapshot.decode import Record
 
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
@@ -134,18 +135,32 @@ def _has_unread_text(condition: NodeCondition) -> bool:
 
 
 def _trim_event(event: Event) -> Event:
-    """Keep what kubelets and autoscalers report, and the scheduler's own words to victims; other text is not read."""
+    """Keep what kubelets, autoscalers and controllers report, and the scheduler's own words to victims."""
     if event.reason in KUBELET_REASONS or autoscaler_of(event) is not None:
         return event
-    note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
+    if event.reason in FAILED_CREATION:
+        note, message = map(without_quotations, (event.note, event.message))
+    else:
+        note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
     if (note, message) == (event.note, event.message):
         return event
     return msgspec.structs.replace(event, message=message, note=note)
 
 
+def _trim_workload(workload: Record) -> Record:
+    conditions = [
+        msgspec.structs.replace(each, message=without_quotations(each.message) if each.explains_missing_pods else "")
+        for each in workload.status.conditions
+    ]
+    if conditions == workload.status.conditions:
+        return workload
+    return replace_in(workload, "status", conditions=conditions)
+
+
 _TRIMMERS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     Pod: _trim_pod,
     Event: _trim_event,
+    **dict.fromkeys((Deployment, ReplicaSet, ReplicationController, StatefulSet, Job), _trim_workload),
     **dict.fromkeys(ANNOTATIONS, _trim_annotations),
     Node: _trim_node,
 }

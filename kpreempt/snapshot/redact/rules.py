@@ -27,6 +27,8 @@ from kpreempt.model import (
     workloads,
 )
 from kpreempt.model.cluster import REDACTED_AT
+from kpreempt.model.creation_failures import parse_failure
+from kpreempt.model.event import CreationStep
 from kpreempt.snapshot.minimize import MIGRATED_PLUGINS
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
 from kpreempt.snapshot.redact.autoscaler_rules import (
@@ -171,13 +173,73 @@ def _reference(renamer: Renamer, reference: Any) -> Any:
 
 
 def _event_text(renamer: Renamer, text: str) -> str:
-    """Keep the scheduler's message to a victim, and what autoscalers report about pods; remove any other text."""
+    """Keep the scheduler's message to a victim, why a pod could not be created, and what autoscalers report about pods.
+
+    Any other text is removed.
+    """
     match = _PREEMPTED.fullmatch(text)
-    return (
-        f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}"
-        if match
-        else autoscaler_text(renamer, text)
+    if match:
+        return f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}"
+    return failure_text(renamer, text) or autoscaler_text(renamer, text)
+
+
+def _condition(renamer: Renamer, condition: workloads.WorkloadCondition) -> workloads.WorkloadCondition:
+    return msgspec.structs.replace(
+        condition,
+        type=renamer.word(condition.type),
+        status=renamer.word(condition.status),
+        reason=renamer.word(condition.reason) if condition.reason else "",
+        message=failure_text(renamer, condition.message),
+        last_transition_time=condition.last_transition_time and renamer.time(condition.last_transition_time),
     )
+
+
+def failure_text(renamer: Renamer, text: str) -> str:
+    """Rewrite why an object could not be created with new names; empty for a text without a known form.
+
+    Details that may be anything are removed: what a webhook or a policy says, and which containers violate a standard.
+    """
+    failure = parse_failure(text)
+    pod = f"create Pod {renamer.rename(spaces.POD, failure.pod)} in StatefulSet x failed error: " if failure.pod else ""
+    kind = _SUBJECTS.get(failure.step, "")
+    name = object_name(renamer, kind, failure.name) if kind and failure.name else failure.name
+    match failure.step:
+        case CreationStep.SERVICE_ACCOUNT if name:
+            namespace = _namespace(renamer, renamer.namespace)
+            words = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+        case CreationStep.POD_SECURITY:
+            words = f'violates PodSecurity "{name}"'
+        case CreationStep.SECURITY_CONTEXT:
+            words = "unable to validate against any security context constraint"
+        case CreationStep.QUOTA if failure.brief.startswith("exceeded") and name:
+            words = f"exceeded quota: {name}, {_amounts(renamer, failure.brief.partition(', ')[2])}"
+        case CreationStep.QUOTA if name:
+            words = f"failed quota: {name}: the limits that the pods lack are redacted"
+        case CreationStep.LIMIT_RANGE:
+            words = ", ".join(
+                f"{each[1]} {renamer.resource(each[2])} usage per {each[3]}{each[4]}"
+                for each in _USAGE.finditer(failure.brief)
+            )
+        case CreationStep.PRIORITY_CLASS:
+            words = f"no PriorityClass with name {name} was found"
+        case CreationStep.RUNTIME_CLASS if name:
+            words = f'pod rejected: RuntimeClass "{name}" not found'
+        case CreationStep.WEBHOOK_CALL:
+            words = f'failed calling webhook "{name}"'
+        case CreationStep.WEBHOOK:
+            words = f'admission webhook "{name}" denied the request'
+        case CreationStep.POLICY:
+            words = f"ValidatingAdmissionPolicy '{name}' with binding x denied request"
+        case CreationStep.NAMESPACE:
+            words = f"unable to create new content in namespace {name} because it is being terminated"
+        case _:
+            words = ""
+    return f"{pod}{words}" if words else ""
+
+
+def _amounts(renamer: Renamer, text: str) -> str:
+    """Rewrite ``requested: pods=1,cpu=2, used: ...``: the resources of a quota."""
+    return _AMOUNT.sub(lambda match: f"{renamer.resource(match[1])}={match[2]}", text)
 
 
 def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str]:
@@ -204,6 +266,23 @@ def _disrupted(renamer: Renamer, pods: dict[str, str]) -> dict[str, str]:
 
 # The message of an event about a victim (framework/preemption/executor.go).
 _PREEMPTED = re.compile(r"Preempted by pod (\S+) on node (\S+)")
+
+_AMOUNT = re.compile(r"([\w./-]+)=([\w.]+)")
+_USAGE = re.compile(
+    r"(minimum|maximum) (\S+) usage per (Container|Pod|PersistentVolumeClaim)"
+    r"( is [\w.]+(?:, but (?:request|limit) is [\w.]+|\.  No (?:request|limit) is specified))"
+)
+# The kinds of the objects that failures name; the name of a level of Pod Security is public.
+_SUBJECTS = {
+    CreationStep.SERVICE_ACCOUNT: "ServiceAccount",
+    CreationStep.QUOTA: "ResourceQuota",
+    CreationStep.PRIORITY_CLASS: "PriorityClass",
+    CreationStep.RUNTIME_CLASS: "RuntimeClass",
+    CreationStep.WEBHOOK_CALL: "ValidatingWebhookConfiguration",
+    CreationStep.WEBHOOK: "ValidatingWebhookConfiguration",
+    CreationStep.POLICY: "ValidatingAdmissionPolicy",
+    CreationStep.NAMESPACE: "Namespace",
+}
 
 _boolean = _shaped("|".join(sorted(spaces.GO_BOOLEANS)))
 _number = _shaped(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
@@ -241,6 +320,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     node.NodePoolRequirement: _pool_requirement,
     storage.ObjectReference: _reference,
     event.ObjectReference: _reference,
+    workloads.WorkloadCondition: _condition,
     taints.Taint: _taint,
     taints.Toleration: _taint,
     devices.DeviceTaint: _device_taint,
@@ -373,6 +453,8 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     workloads.RollingUpdate: {"max_unavailable": Renamer.amount, "max_surge": Renamer.amount},
     workloads.RuntimeClass: {"handler": name_rule(Space("handler"))},
     workloads.NamespaceStatus: {"phase": WORDS},
+    workloads.StatefulSetSpec: {"pod_management_policy": WORDS},
+    workloads.JobSpec: {"managed_by": WORDS},
     workloads.LimitRangeItem: {"type": WORDS},
     workloads.ScopeRequirement: {"scope_name": WORDS, "operator": WORDS, "values": name_rule(spaces.PRIORITY_CLASS)},
     workloads.ResourceQuotaSpec: {"scopes": WORDS},

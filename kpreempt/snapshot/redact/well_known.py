@@ -164,6 +164,11 @@ WORDS = _words(
     NodeNotFound NodeNotRegistered AwaitingReconciliation NodePoolNotReady Healthy Unhealthy InProgress NoActivity
     Backoff NotNeeded Needed
     PostStartHookError OOMKilled ContainerCannotRun StartError ContainerStatusUnknown DeadlineExceeded
+    FailedCreate FailedDelete ReplicaSetCreateError ReplicaFailure Progressing Suspended FailureTarget Complete
+    SuccessCriteriaMet ProgressDeadlineExceeded NewReplicaSetAvailable NewReplicaSetCreated FoundNewReplicaSet
+    ReplicaSetUpdated DeploymentPaused DeploymentResumed MinimumReplicasAvailable MinimumReplicasUnavailable
+    JobSuspended JobResumed BackoffLimitExceeded DeadlineExceeded PodFailurePolicy CompletionsReached FailedIndexes
+    MaxFailedIndexesExceeded OrderedReady Parallel kubernetes.io/job-controller
     """
 )
 KINDS = _words(

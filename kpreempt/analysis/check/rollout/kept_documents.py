@@ -31,10 +31,12 @@ from kpreempt.analysis.check.rollout.kinds import (
 )
 from kpreempt.analysis.check.rollout.records import is_nested_too_deeply
 from kpreempt.analysis.document_reader import Document
+from kpreempt.model.creation_failures import without_quotations
 from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.meta import SALT, ObjectMeta, controller_of
 from kpreempt.model.pod import PodAnnotations, PodSpec
 from kpreempt.model.storage import BETA_STORAGE_CLASS_ANNOTATION, PersistentVolumeClaim
+from kpreempt.model.workloads import is_about_missing_pods
 
 _ACCOUNT = "ServiceAccount"
 _DIGEST = "sha256:"
@@ -57,6 +59,7 @@ _DEFAULTS = frozenset(
 )
 _OF_CONTROLLERS = "deployment.kubernetes.io/"
 _OF_STATUS = ("currentRevision", "updateRevision", "completedIndexes", "startTime")
+_OF_CONDITIONS = ("type", "status", "reason", "lastTransitionTime")
 # Annotations of pods that are read, and the one with the class of a claim.
 _READ_ANNOTATIONS = frozenset(
     (BETA_STORAGE_CLASS_ANNOTATION, *(each.encode_name for each in msgspec.structs.fields(PodAnnotations)))
@@ -201,10 +204,20 @@ def _annotations(value: Any, hide: Hide) -> Any:
 
 
 def _status(status: Document) -> Document:
-    """Counts, revisions and conditions."""
-    conditions = [{key: each.get(key) for key in ("type", "status")} for each in mappings_in(status, "conditions")]
+    """Counts, revisions and conditions, with messages only if they say why pods are missing."""
+    conditions = [
+        {key: each[key] for key in _OF_CONDITIONS if key in each} | _message(each)
+        for each in mappings_in(status, "conditions")
+    ]
     fields = {key: each for key, each in status.items() if type(each) is int or key in _OF_STATUS}
     return {**fields, **({"conditions": conditions} if conditions else {})}
+
+
+def _message(condition: Document) -> Document:
+    kind, reason, message = (condition.get(key) for key in ("type", "reason", "message"))
+    if not isinstance(message, str) or not is_about_missing_pods(str(kind), str(reason)):
+        return {}
+    return {"message": without_quotations(message)}
 
 
 def _cleaned(value: Any, key: str) -> Any:
