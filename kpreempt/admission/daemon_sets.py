@@ -17,6 +17,7 @@ from kpreempt.model.taints import find_untolerated_taint
 
 if TYPE_CHECKING:
     from kpreempt.controllers.daemon_set import DaemonNode
+    from kpreempt.verdict.workload import ExcludedNode
 
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 _EXPELLING_EFFECTS = frozenset({"NoExecute"})
@@ -42,6 +43,26 @@ def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = DEFAUL
         )
         for node in nodes
     ]
+
+
+def excluded_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = DEFAULT_RULES) -> list[ExcludedNode]:
+    """Return the nodes for which the controller would not create ``pod``, and why; ``pod`` is as above."""
+    from kpreempt.verdict.workload import ExcludedNode  # noqa: PLC0415 - only answers about DaemonSets need it
+
+    compares = rules.taint_toleration_comparison_operators
+    found = []
+    for node in nodes:
+        if _is_for(pod, node, rules, _REPELLING_EFFECTS):
+            continue
+        taint = None
+        if pod.spec.selects(node.name, node.labels):
+            taint = find_untolerated_taint(
+                node.spec.taints, pod.spec.tolerations, _REPELLING_EFFECTS, compares_numbers=compares
+            )
+        text = f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}" if taint is not None else ""
+        stays = _is_for(pod, node, rules, _EXPELLING_EFFECTS)
+        found.append(ExcludedNode(node=node.name, taint=text, stays=stays))
+    return found
 
 
 def _is_for(pod: Pod, node: Node, rules: ApiServerRules, effects: frozenset[str]) -> bool:

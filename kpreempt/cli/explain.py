@@ -64,6 +64,8 @@ def explain(request: ExplainRequest) -> int:
             extra_fields=factory.extra_fields,
             keep_document=workload.is_of if workload is not None else _is_policy if request.files else None,
             compare_kinds=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
+            # They say why its pods were not created, and order those that are pending.
+            with_events=workload is not None,
         ),
         skip_kinds=() if may_need_all or factory.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
     )
@@ -83,7 +85,8 @@ def explain(request: ExplainRequest) -> int:
     assumptions = {assumption for verdict in verdicts for assumption in verdict.assumptions}
     code = run.exit_code_by_outcome(assumptions, map(_outcome_code, verdicts))
     # A rejected manifest fails, whatever happens to the other pods.
-    return EXIT_GATE if any(each.outcome is Outcome.REJECTED for each in verdicts) else code
+    is_rejected = any(each.outcome is Outcome.REJECTED and each.workload is None for each in verdicts)
+    return EXIT_GATE if is_rejected else code
 
 
 def _is_policy(kind: str, _: object) -> bool:
@@ -118,7 +121,10 @@ def _outcome_code(verdict: Verdict) -> int:
     Considers all requested pods and every choice the scheduler could make between equal candidates.
     """
     if verdict.workload is not None:
-        return max(_totals_code(each) for each in (verdict.workload.totals, *verdict.workload.others))
+        codes = [_totals_code(each) for each in (verdict.workload.totals, *verdict.workload.others)]
+        if any(each.missing for each in verdict.workload.missing_pods):
+            codes.append(_EXIT_CODES[Outcome.NOT_SCHEDULED])
+        return max(codes)
     choices = verdict.volume_choices
     if choices is not None and (
         not choices.complete or any(each.outcome != verdict.outcome for each in choices.outcomes)
@@ -131,7 +137,7 @@ def _totals_code(totals: Totals) -> int:
     """Return the exit code of the worst outcome among the replicas."""
     worst = (
         (totals.uncertain, Outcome.UNCERTAIN),
-        (totals.pending or totals.rejected, Outcome.UNSCHEDULABLE),
+        (totals.pending or totals.rejected or totals.not_created, Outcome.UNSCHEDULABLE),
         (totals.violations, Outcome.PREEMPTS_VIOLATING_BUDGETS),
         (totals.preempts, Outcome.PREEMPTS),
     )

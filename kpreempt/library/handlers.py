@@ -45,6 +45,7 @@ def selection_of(request: Selected) -> PodSelection:
 def pending(context: Context, request: Pending) -> Answered:
     """Predict what happens to each pending pod."""
     from kpreempt.analysis.algorithms import one_by_one
+    from kpreempt.analysis.missing_pods import with_missing_pods
     from kpreempt.analysis.pending.pods import explain_pending
     from kpreempt.analysis.pending.states import max_backoff_of
     from kpreempt.library.draws import DRAWS
@@ -65,7 +66,8 @@ def pending(context: Context, request: Pending) -> Answered:
         from kpreempt.library.autoscaling import pending_with_reports
 
         found = pending_with_reports(context, cluster, found)
-    return Answered(found, cluster)
+    # A selector is for the labels of pods.
+    return Answered(found if request.selector else with_missing_pods(found, cluster), cluster)
 
 
 def budgets(context: Context, request: Budgets) -> Answered:

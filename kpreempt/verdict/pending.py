@@ -15,6 +15,7 @@ from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.served import InTurn, ServedQueue
 from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.waiting import PendingOnNode, PendingState, TerminatingPod
+from kpreempt.verdict.workload import MissingPods
 
 # The states that say more about a pod than its outcome.
 SHOWN_STATES = (
@@ -188,6 +189,9 @@ class PendingPods(Record, frozen=True, kw_only=True):
     is missing if none waits for a node. ``on_nodes`` are the requested pods that have a node and are still pending,
     which the scheduler does not wait for. ``autoscaling`` is what node autoscalers report about the unschedulable pods,
     if there are any.
+
+    ``missing_pods`` are the controllers that want pods and have not created them, and why; ``unread_owners`` the kinds
+    of controllers that are not in the input, so that their missing pods are unknown.
     """
 
     api_version: str = API_VERSION
@@ -205,5 +209,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     served: ServedQueue = ServedQueue()
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     autoscaling: Autoscaling | msgspec.UnsetType = msgspec.UNSET
+    missing_pods: list[MissingPods] = []
+    unread_owners: list[str] = []
     assumptions: list[Assumption] = []
     changes: PendingChanges | msgspec.UnsetType = msgspec.UNSET

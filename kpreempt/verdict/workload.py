@@ -1,11 +1,16 @@
-"""The outcome of all pods of a workload, scheduled in sequence, and how many more of a pod fit."""
+"""The outcome of all pods of a workload, scheduled in sequence, and how many more of a pod fit.
+
+Also workloads with fewer pods than they want: which step fails, or what their controllers wait for.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
+from kpreempt.model.event import CreationStep
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.status import Outcome
 
@@ -27,7 +32,7 @@ class Replica(SparseRecord, frozen=True, kw_only=True):
 
     ``node`` is where it lands, immediately or once ``victims`` are gone, of which evicting the ``violating`` ones
     violates a budget. ``ties`` are all nodes that the choice could end with, if there are several. ``message`` is that
-    of a pod that finds no node.
+    of a pod that finds no node. ``is_tried_again``: a pending pod found no node at first, and later ones changed that.
     """
 
     pod: str
@@ -37,6 +42,7 @@ class Replica(SparseRecord, frozen=True, kw_only=True):
     violating: list[str] = []
     ties: list[str] = []
     message: str = ""
+    is_tried_again: bool = False
 
 
 class ReplicasOnNode(SparseRecord, frozen=True, kw_only=True):
@@ -56,17 +62,23 @@ class BudgetViolations(SparseRecord, frozen=True, kw_only=True):
 
 
 class Pending(SparseRecord, frozen=True, kw_only=True):
-    """The number of replicas pending with the same message, from the scheduler or from a quota that rejects them."""
+    """The number of replicas pending with the same message, from the scheduler or from a quota.
+
+    A quota has ``is_rejected`` them; ``is_created`` is false if they wait until another pod is ready.
+    """
 
     replicas: int
     message: str
+    is_rejected: bool = False
+    is_created: bool = True
 
 
 class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The numbers of replicas that land immediately, that preempt, and that find no node.
 
     ``violations`` are evictions that violate a budget; ``uncertain`` are replicas with an uncertain outcome.
-    ``rejected`` are not created, because a quota rejects them.
+    ``rejected`` are not created, because a quota rejects them, and ``not_created`` because a StatefulSet waits for a
+    pod that is pending.
     """
 
     lands: int = 0
@@ -76,6 +88,92 @@ class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     pending: int = 0
     uncertain: int = 0
     rejected: int = 0
+    not_created: int = 0
+
+
+class MissingReason(StrEnum):
+    """Why a controller has not created the pods.
+
+    ``FailedCreate``: it tried, and the API server rejected the object. ``NamespaceTerminating``: the namespace is being
+    deleted. ``Suspended``: the Job is. ``Paused``: the rollout is, so the Deployment's template creates no pods.
+    ``WaitsForPod``: a StatefulSet creates its next pod once an earlier one is ready, or has gone. ``BackingOff``: a pod
+    of the Job has failed, and the next one is delayed. ``Failed`` and ``Complete``: the Job has finished.
+    ``NotObserved``: the controller has not processed the latest change of the workload.
+    """
+
+    FAILED_CREATE = "FailedCreate"
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
+    SUSPENDED = "Suspended"
+    PAUSED = "Paused"
+    WAITS_FOR_POD = "WaitsForPod"
+    BACKING_OFF = "BackingOff"
+    FAILED = "Failed"
+    COMPLETE = "Complete"
+    NOT_OBSERVED = "NotObserved"
+
+
+class FailedCreation(SparseRecord, frozen=True, kw_only=True):
+    """The controller's last failed try to create an object, by its events and condition.
+
+    ``message`` is the API server's, verbatim; empty if the input lacks it. ``step`` rejects the object, and ``object``
+    is the one in the way (``ServiceAccount shop/deployer``), if the message names it. ``attempts`` are the failed tries
+    with this reason that events report, the last one at ``last_attempt``. ``since`` is when the controller's condition
+    became true. ``pod`` is the pod that the controller tried to create, if known, and ``claim`` its claim if that
+    failed.
+    """
+
+    step: CreationStep = CreationStep.OTHER
+    message: str = ""
+    object: str = ""
+    attempts: int = 0
+    last_attempt: datetime | None = None
+    since: datetime | None = None
+    pod: str = ""
+    claim: str = ""
+
+
+class AwaitedPod(SparseRecord, frozen=True, kw_only=True):
+    """The pod that a StatefulSet waits for: its node, if it has one, and its phase; ``terminating`` if it is."""
+
+    pod: str
+    node: str = ""
+    phase: str = ""
+    terminating: bool = False
+
+
+class MissingPods(SparseRecord, frozen=True, kw_only=True):
+    """A controller that has fewer pods than it wants, or that creates none.
+
+    ``workload`` is the Deployment of a ReplicaSet, otherwise the controller itself (``Job shop/import``). Of the
+    ``desired`` pods, ``missing`` ones do not exist. ``message`` is what the controller reports about a finished Job.
+    ``failed`` counts the failed pods of a Job; its next pod is created at most ``longest_delay_seconds`` after the last
+    failure. ``manager`` is the controller that resumes a suspended Job
+    (``Kueue``), if it is not the user.
+    """
+
+    workload: str
+    controller: str
+    reason: MissingReason
+    desired: int = 0
+    missing: int = 0
+    failure: FailedCreation | None = None
+    waits_for: AwaitedPod | None = None
+    message: str = ""
+    failed: int = 0
+    longest_delay_seconds: int = 0
+    manager: str = ""
+
+
+class ExcludedNode(SparseRecord, frozen=True, kw_only=True):
+    """A node for which a DaemonSet's controller creates no pod: a taint, or the selector or affinity of the pod.
+
+    ``taint`` is the first one that the pod does not tolerate (``key=value:NoSchedule``). ``stays``: a pod that is on
+    the node already is not deleted.
+    """
+
+    node: str
+    taint: str = ""
+    stays: bool = False
 
 
 class Workload(SparseRecord, frozen=True, kw_only=True):
@@ -84,6 +182,9 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
     ``running`` are its pods that are already on nodes, for a workload in the cluster. ``totals`` are those of the
     scheduler's first choices, and ``others`` the different totals of other choices between tied nodes, if tried.
     ``ties`` is the number of replicas whose node is decided by chance.
+
+    ``missing_pods`` says, at the time ``at``, why its controllers have not created pods; the answer is then about what
+    would happen if they did. ``excluded_nodes`` are those for which a DaemonSet creates no pod.
     """
 
     workload: str
@@ -97,6 +198,9 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
     budgets: list[BudgetViolations] = []
     pending: list[Pending] = []
     items: list[Replica] = []
+    missing_pods: list[MissingPods] = []
+    excluded_nodes: list[ExcludedNode] = []
+    at: datetime | None = None
 
 
 class NodeCapacity(SparseRecord, frozen=True, kw_only=True):

@@ -26,6 +26,8 @@ _AFTER = FIXTURES / "aftermath"
 _AFTERMATH = ["-f", str(_AFTER / "checkout.yaml"), "--snapshot", str(_AFTER / "cluster.yaml"), "--now", NOW]
 _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
 
+_MISSING = ["--snapshot", str(FIXTURES / "missing-pods" / "cluster.yaml"), "--now", "2026-11-22T12:00:00Z"]
+
 _KUEUE = FIXTURES / "kueue"
 _QUEUED = ["explain", "--algorithm", "kueue-0.19", "--now", "2026-11-22T12:00:00Z"]
 _TO_KUEUE = [*_QUEUED, "--snapshot", str(_KUEUE / "cluster.yaml")]
@@ -59,6 +61,15 @@ ANSWERS: dict[str, list[str]] = {
         *("-f", str(_KUEUE / "wide.yaml"), "--snapshot", str(_KUEUE / "cluster.yaml")),
         *("--now", "2026-11-22T12:00:00Z"),
     ],
+    "pending-not-created.txt": ["pending", *_MISSING],
+    "pending-not-created.json": ["pending", *_MISSING, "-n", "db", "-o", "json"],
+    "explain-missing-account.txt": ["explain", "deploy/nosa", "-n", "shop", *_MISSING],
+    "explain-rejected-by-a-quota.txt": ["explain", "deploy/quota", "-n", "shop", *_MISSING],
+    "explain-paused-rollout.txt": ["explain", "deploy/web", "-n", "shop", *_MISSING],
+    "explain-waits-for-an-unready-pod.txt": ["explain", "sts/store", "-n", "db", *_MISSING],
+    "explain-suspended-job.txt": ["explain", "job/import", "-n", "shop", *_MISSING],
+    "explain-job-in-backoff.txt": ["explain", "job/retry", "-n", "shop", *_MISSING],
+    "explain-daemon-set.txt": ["explain", "ds/agent", "-n", "db", *_MISSING],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
     "pending-of-a-namespace.txt": ["pending", *_SNAPSHOT, "-n", "batch"],

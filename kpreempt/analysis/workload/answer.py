@@ -17,10 +17,12 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.explain.pods import SimulateRest
+from kpreempt.analysis.missing_pods import MissingPodsFinder
 from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE
 from kpreempt.analysis.workload.in_cluster import WorkloadInput, copies_of
 from kpreempt.analysis.workload.placing import CHOICES, Placed, Placing
+from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -61,6 +63,8 @@ def going_on(
             with phases.phase("workload"):
                 answer, assumed = workload_answer(batch.cluster, workload, scheduler, prepared, first=verdict, now=now)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
+            if not verdict.node_report and (not workload.pods or answer.totals.rejected == len(workload.pods)):
+                verdict = _not_created(verdict, answer)
             verdict = msgspec.structs.replace(verdict, workload=answer, assumptions=list(both))
         if with_capacity:
             pod = batch.inputs[index].pod
@@ -70,6 +74,20 @@ def going_on(
         return verdict
 
     return extend
+
+
+def _not_created(verdict: Verdict, workload: Workload) -> Verdict:
+    """The verdict on a first pod that is not created, so that no scheduler decides about it."""
+    return Verdict(
+        api_version=verdict.api_version,
+        kind=verdict.kind,
+        algorithm=verdict.algorithm,
+        outcome=Outcome.REJECTED if workload.pending else Outcome.NOT_SCHEDULED,
+        reason=workload.pending[0].message if workload.pending else "no pod is missing",
+        pod=verdict.pod,
+        cluster=verdict.cluster,
+        admission=verdict.admission,
+    )
 
 
 def workload_answer(
@@ -87,7 +105,7 @@ def workload_answer(
     choices are tried, too.
     """
     placing = Placing(cluster, scheduler, prepared, now)
-    placed = list(placing.place(workload_input.pods, first=first, stops_at_pending=workload_input.in_order))
+    placed = _placed(placing, workload_input, first)
     assumptions = dict.fromkeys(
         each for replica in placed if replica.verdict is not None for each in replica.verdict.assumptions
     )
@@ -96,14 +114,17 @@ def workload_answer(
     if _depends_on_choices(workload_input, placed, scheduler, prepared):
         for choose in CHOICES[1:] if len(workload_input.pods) <= MAX_RETRIES else ():
             again = Placing(cluster, scheduler, prepared, now, choose)
-            placed_again = again.place(workload_input.pods, first=first, stops_at_pending=workload_input.in_order)
-            other = _totals(workload_input, list(placed_again))
+            other = _totals(workload_input, _placed(again, workload_input, first))
             others += [other] if other not in (totals, *others) else []
         assumptions[_by_chance(workload_input, placed, others)] = None
     if any(_claims_unbound(each.pod, cluster) for each in placed[:-1]):
         message = "claims of earlier replicas are not bound to volumes here, so later replicas may get other volumes"
         assumptions[Assumption(workload_input.workload, "spec.volumes", message, AssumptionKind.UNCERTAIN)] = None
     allowed = {budget.key: budget.allowed for budget in cluster.pod_disruption_budgets} if placing.violations else {}
+    missing = []
+    if workload_input.running is not None:
+        kind, _, name = workload_input.workload.partition(" ")
+        missing = MissingPodsFinder(cluster).of(kind, *name.split("/", 1))
     workload = Workload(
         workload=workload_input.workload,
         scope=workload_input.scope,
@@ -119,8 +140,31 @@ def workload_answer(
         ],
         pending=_pending(workload_input, placed),
         items=[_replica(each) for each in placed],
+        missing_pods=missing,
+        excluded_nodes=list(workload_input.excluded_nodes),
+        at=now if missing else None,
     )
     return workload, list(assumptions)
+
+
+def _placed(placing: Placing, workload_input: WorkloadInput, first: Verdict | None) -> list[Placed]:
+    """The result for each pod, in the order of the input.
+
+    The existing pods are tried in queue order, and those that find no node again whenever another one has landed. Of a
+    workload whose pods are created in order, a new one is created once all existing ones have landed.
+    """
+    existing, new = workload_input.pods[: workload_input.existing], workload_input.pods[workload_input.existing :]
+    results = {each.pod.key: each for each in placing.place(existing, first=first)}
+    while any(each.branch is not None for each in results.values()):
+        waiting = [each.pod for each in results.values() if each.branch is None]
+        again = list(placing.place(waiting))
+        results |= {each.pod.key: each._replace(is_tried_again=each.branch is not None) for each in again}
+        if not any(each.branch is not None for each in again):
+            break
+    placed = [results[pod.key] for pod in existing]
+    if workload_input.in_order and any(each.branch is None for each in placed):
+        return placed
+    return [*placed, *placing.place(new, first=None if existing else first, stops_at_pending=workload_input.in_order)]
 
 
 def capacity_answer(
@@ -191,10 +235,11 @@ def _totals(workload_input: WorkloadInput, placed: Sequence[Placed]) -> Totals:
         preempts=len(found) - lands,
         evictions=sum(len(each.victims) for each in found),
         violations=sum(len(each.violating) for each in found),
-        # Pods that were not tried wait for a pending one.
-        pending=len(workload_input.pods) - len(found) - uncertain - refused,
+        pending=len(placed) - len(found) - uncertain - refused,
         uncertain=uncertain,
         rejected=refused,
+        # Pods that were not tried wait for a pending one.
+        not_created=len(workload_input.pods) - len(placed),
     )
 
 
@@ -239,13 +284,19 @@ def _by_node(placed: Iterable[Placed]) -> list[ReplicasOnNode]:
 
 
 def _pending(workload_input: WorkloadInput, placed: Sequence[Placed]) -> list[Pending]:
-    messages: Counter[str] = Counter()
+    numbers: Counter[tuple[str, bool]] = Counter()
     for each in placed:
         if each.branch is None:
-            messages[each.rejected or _message(each.verdict)] += 1
+            numbers[each.rejected or _message(each.verdict), bool(each.rejected)] += 1
+    found = [
+        Pending(replicas=number, message=message, is_rejected=is_rejected)
+        for (message, is_rejected), number in numbers.items()
+    ]
     if rest := len(workload_input.pods) - len(placed):
-        messages[f"not created before {placed[-1].pod.metadata.name} is ready"] += rest
-    return [Pending(replicas=number, message=message) for message, number in messages.items()]
+        waiting = [each.pod.metadata.name for each in placed if each.branch is None]
+        message = f"not created before {min(waiting, key=ordinal_of)} is ready"
+        found.append(Pending(replicas=rest, message=message, is_created=False))
+    return found
 
 
 def _replica(placed: Placed) -> Replica:
@@ -263,6 +314,7 @@ def _replica(placed: Placed) -> Replica:
         violating=list(placed.violating),
         ties=list(placed.ties) if len(placed.ties) > 1 else [],
         message="" if placed.branch is not None else _message(verdict),
+        is_tried_again=placed.is_tried_again,
     )
 
 

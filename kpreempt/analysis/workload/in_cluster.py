@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.admission import ApiServerRules
-from kpreempt.admission.daemon_sets import daemon_node_names
+from kpreempt.admission.daemon_sets import daemon_node_names, excluded_nodes
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.analysis.pod_inputs import (
@@ -24,6 +24,7 @@ from kpreempt.analysis.pod_inputs import (
     inputs_of,
     with_device_claims,
 )
+from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of, tie_to_node
 from kpreempt.controllers.actions import deployment_of, tied_node
@@ -33,9 +34,10 @@ from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import controller_of, replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.model.workloads import Job
+from kpreempt.model.workloads import DaemonSetStatus, Job, StatefulSet
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import missing
+from kpreempt.verdict.workload import ExcludedNode
 from kpreempt.verdict.workload import ReplicaScope as Which
 
 _RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
@@ -47,6 +49,7 @@ _RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
     "Job": lambda cluster: cluster.jobs,
     "CronJob": lambda _cluster: (),
 }
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -94,38 +97,40 @@ def inputs_in_cluster(
     if record is None and document is None and not own:
         raise _unknown(cluster, workload)
     active = [pod for pod in own if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
-    waiting = [pod for pod in active if not pod.spec.node_name]
+    waiting = in_queue_order([pod for pod in active if not pod.spec.node_name], FailedAttempts(cluster.events))
     running = len(active) - len(waiting)
     if not own:
         return _of_template(cluster, workload, document, overrides, decode, rules, replicas)
     model = max(waiting or active or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
-    maker = _Maker(workload, model, own, cluster, decode)
+    maker = _Maker(workload, model, own, cluster, decode, record, document)
     if workload.kind == "DaemonSet" and replicas is not None:
         raise UsageError("--replicas: not supported for a DaemonSet, which has one pod per node", hint="--capacity")
-    missing_pods = maker.missing_pods(_desired(record, document), active)
+    missing_pods = maker.missing_pods(_desired(record), active)
     selected = [*waiting, *missing_pods] if replicas is None else list(maker.more(replicas))
     which = Which.UNSCHEDULED if selected and replicas is None else Which.ADDITIONAL
-    if workload.kind == "DaemonSet" and not selected:
-        # There is never more than one per node.
-        hint = f"pod/{model.metadata.name} explains this pod as if it was new"
-        raise UsageError(f"{workload} already has a pod on each of its nodes", hint=hint)
-    pods = selected or list(maker.more(1))
+    # A DaemonSet never has more than one pod per node, and a finished Job creates none.
+    pods = selected or ([] if workload.kind == "DaemonSet" else list(maker.more(1)))
     cluster, pods = with_device_claims(maker.with_claims(pods), pods)
     assumptions = []
     waiting_keys = {pod.key for pod in waiting}
     if any(pod.key not in waiting_keys for pod in pods):
         message = f"new pods are copies of {model.metadata.name}, the newest pod"
         assumptions.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
+        if workload.kind == "StatefulSet" and record is None:
+            message = "unknown, because the StatefulSet is not in the input; assuming OrderedReady, the default"
+            assumptions.append(Assumption(str(workload), "spec.podManagementPolicy", message, AssumptionKind.UNCERTAIN))
     if overrides:
         pods = [input_in_cluster(InCluster(pod, cluster, pod), overrides, decode).inputs[0].pod for pod in pods]
-    explain_input = ExplainInput(pod=pods[0], origin=str(workload), assumptions=assumptions)
+    pod = pods[0] if pods else as_new(model)
+    explain_input = ExplainInput(pod=pod, origin=str(workload), assumptions=assumptions)
     workload_input = WorkloadInput(
         workload=str(workload),
         scope=which,
         pods=pods,
-        in_order=workload.kind == "StatefulSet"
-        and mapping_in(document or {}, "spec").get("podManagementPolicy") != "Parallel",
+        existing=sum(pod.key in waiting_keys for pod in pods),
+        in_order=workload.kind == "StatefulSet" and (record is None or record.spec.pod_management_policy != "Parallel"),
         running=running,
+        excluded_nodes=maker.excluded_nodes(),
     )
     return ExplainInputs(cluster, [explain_input]), [workload_input]
 
@@ -164,33 +169,76 @@ class _Maker:
     """Creates more pods of a workload, as copies of ``model``."""
 
     def __init__(
-        self, workload: WorkloadName, model: Pod, own: Sequence[Pod], cluster: ClusterSnapshot, decode: Decode
+        self,
+        workload: WorkloadName,
+        model: Pod,
+        own: Sequence[Pod],
+        cluster: ClusterSnapshot,
+        decode: Decode,
+        record: Any,
+        document: Document | None,
     ) -> None:
         self._workload, self._model, self._cluster, self._decode = workload, model, cluster, decode
+        self._record, self._document = record, document
         self._own = {pod.metadata.name for pod in own}
         self._taken = {pod.key for pod in cluster.pods}
 
     def missing_pods(self, desired: int | None, existing: Sequence[Pod]) -> list[Pod]:
         """The desired pods that do not exist."""
         if self._workload.kind == "DaemonSet":
-            # The model without the node affinity that ties it to its node.
-            document = pod_document(as_new(self._model))
-            affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-            affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
-            names = daemon_node_names(self._decode("Pod", document), self._cluster.nodes)
-            nodes_with_pods = {pod.spec.node_name or tied_node(pod) for pod in existing}
-            pods = []
-            for node_name in names:
-                if node_name not in nodes_with_pods:
-                    document = pod_document(as_new(self._model))
-                    document["metadata"].pop("uid", None)
-                    document["metadata"]["name"] = joined(self._workload.name, node_name)
-                    tie_to_node(document["spec"], node_name)
-                    pods.append(self._decode("Pod", document))
-            return pods
+            return self._missing_daemon_pods(existing)
+        if desired is not None and isinstance(self._record, StatefulSet):
+            stem, _, ordinal = self._model.metadata.name.rpartition("-")
+            ordinals = self._record.spec.ordinals
+            start = ordinals.start if ordinals is not None else 0
+            if stem == self._workload.name and ordinal.isdecimal():
+                checked_number(desired, str(self._workload))
+                numbers = range(start, start + desired)
+                return [self._numbered(stem, each) for each in numbers if f"{stem}-{each}" not in self._own]
         if desired is None:
             return []
         return list(self.more(max(desired - len(existing), 0)))
+
+    def excluded_nodes(self) -> list[ExcludedNode]:
+        """The nodes for which a DaemonSet creates no pod; empty if the input does not show its template."""
+        template = self._template_pod() if self._workload.kind == "DaemonSet" else None
+        return excluded_nodes(template, self._cluster.nodes) if template is not None else []
+
+    def _template_pod(self) -> Pod | None:
+        """The DaemonSet's pod before it is tied to a node; ``None`` without the template, whose affinity is lost."""
+        spec = mapping_in(self._document or {}, "spec", "template", "spec")
+        if not spec:
+            return None
+        required = mapping_in(spec, "affinity", "nodeAffinity").get(_REQUIRED)
+        document = pod_document(as_new(self._model))
+        affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+        affinity.pop(_REQUIRED, None)
+        if required is not None:
+            affinity = document["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
+            affinity[_REQUIRED] = required
+        pod: Pod = self._decode("Pod", document)
+        return pod
+
+    def _missing_daemon_pods(self, existing: Sequence[Pod]) -> list[Pod]:
+        """The pods for nodes that lack one; none without the template if the controller reports that it has all."""
+        nodes_with_pods = {pod.spec.node_name or tied_node(pod) for pod in existing}
+        template = self._template_pod()
+        if template is None:
+            status = self._record.status if self._record is not None else DaemonSetStatus()
+            if status.desired_number_scheduled and len(nodes_with_pods) >= status.desired_number_scheduled:
+                return []
+            document = pod_document(as_new(self._model))
+            ((document["spec"].get("affinity") or {}).get("nodeAffinity") or {}).pop(_REQUIRED, None)
+            template = self._decode("Pod", document)
+        pods = []
+        for node_name in daemon_node_names(template, self._cluster.nodes):
+            if node_name not in nodes_with_pods:
+                document = pod_document(as_new(self._model))
+                document["metadata"].pop("uid", None)
+                document["metadata"]["name"] = joined(self._workload.name, node_name)
+                tie_to_node(document["spec"], node_name)
+                pods.append(self._decode("Pod", document))
+        return pods
 
     def more(self, number: int) -> Iterable[Pod]:
         """Yield ``number`` additional pods."""
@@ -288,23 +336,18 @@ def _owned(records: Iterable[Any], workload: WorkloadName) -> list[str]:
     ]
 
 
-def _desired(record: Any, document: Document | None) -> int | None:
-    """The desired number of pods, if known; for Jobs only from the complete object."""
-    if document is not None and document.get("kind") == "Job":
-        spec, status = mapping_in(document, "spec"), mapping_in(document, "status")
-        parallelism = _number(spec, "parallelism")
-        completions, succeeded = _number(spec, "completions"), _number(status, "succeeded") or 0
-        number = 1 if parallelism is None else parallelism
-        return number if completions is None else max(min(number, completions - succeeded), 0)
-    if record is None or isinstance(record, Job):
+def _desired(record: Any) -> int | None:
+    """The desired number of pods, if known."""
+    if isinstance(record, Job):
+        spec, status = record.spec, record.status
+        if any(each.type in ("Complete", "Failed") and each.status == "True" for each in status.conditions):
+            return 0
+        number = 1 if spec.parallelism is None else spec.parallelism
+        return number if spec.completions is None else max(min(number, spec.completions - status.succeeded), 0)
+    if record is None:
         return None
     replicas: int | None = record.spec.replicas
     return 1 if replicas is None else replicas
-
-
-def _number(holder: Document, key: str) -> int | None:
-    found = holder.get(key)
-    return found if isinstance(found, int) else None
 
 
 def _names(document: Document, workload: WorkloadName) -> bool:
@@ -331,15 +374,18 @@ class WorkloadInput(msgspec.Struct, frozen=True, kw_only=True):
     """The input for a workload: its ``pods``, in the order in which they are created.
 
     ``workload`` is ``Deployment shop/web``, or ``Pod shop/web`` for copies of one pod. If ``in_order``, each pod is
-    created when the previous one is ready. ``running`` is the number of its pods on nodes, for a workload in the
-    cluster.
+    created when the previous one is ready, except the first ``existing`` pods, which are pending, in queue order.
+    ``running`` is the number of its pods on nodes, for a workload in the cluster. A DaemonSet creates no pods for
+    ``excluded_nodes``.
     """
 
     workload: str
     scope: Which
     pods: Sequence[Pod]
     in_order: bool = False
+    existing: int = 0
     running: int | None = None
+    excluded_nodes: Sequence[ExcludedNode] = ()
 
 
 # The maximum number of pods that are scheduled one by one, each of which takes up to some hundredths of a second.

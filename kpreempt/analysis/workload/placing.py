@@ -23,7 +23,8 @@ class Placed(NamedTuple):
     """A pod with its verdict and result: the node, the victims, and those that violated a budget.
 
     It ``is_open`` if chance or an unknown order could have led to another result; ``ties`` are the nodes possible then.
-    ``rejected`` is the quota's message if the pod was rejected at creation; it has no verdict then.
+    ``rejected`` is the quota's message if the pod was rejected at creation; it has no verdict then. ``is_tried_again``:
+    it found no node when it was first tried.
     """
 
     pod: Pod
@@ -34,6 +35,7 @@ class Placed(NamedTuple):
     ties: Sequence[str] = ()
     is_open: bool = False
     rejected: str = ""
+    is_tried_again: bool = False
 
 
 class Placing:

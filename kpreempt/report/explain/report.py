@@ -62,6 +62,7 @@ from kpreempt.report.explain.rejections import filter_section, nearest_section
 from kpreempt.report.explain.workload import (
     capacity_phrase,
     capacity_section,
+    creates_none,
     headline_of,
     replica_sections,
     totals_in_words,
@@ -73,6 +74,7 @@ from kpreempt.verdict import Effect, Outcome, Verdict
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+from kpreempt.verdict.workload import Workload
 
 # With more pods than this, a page folds the details of each.
 _UNFOLDED_PODS = 2
@@ -195,18 +197,19 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     sections = replica_sections(verdict.workload) if verdict.workload is not None else []
     if verdict.capacity is not None:
         sections.append(capacity_section(verdict.capacity))
-    if verdict.workload is not None:
+    is_created = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)
+    if verdict.workload is not None and is_created:
         facts = Sentence(Span(text_of(pod_facts(verdict)), "dim"))
         unknown = absent_sentence(verdict.assumptions)
-        short = Section("FIRST POD", (*answer(verdict, kinds=3), f" {unknown}" if unknown else ""))
-        sections.append(Section("FIRST POD", headline(verdict), [facts], priority=_FIRST_POD, short=short))
-    is_scheduled = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)
-    if is_scheduled and options.occupancy is not None and options.occupancy.nodes:
+        when = _first_pod(verdict.workload)
+        short = Section("FIRST POD", (when, *answer(verdict, kinds=3), f" {unknown}" if unknown else ""))
+        sections.append(Section("FIRST POD", (when, *headline(verdict)), [facts], priority=_FIRST_POD, short=short))
+    if is_created and options.occupancy is not None and options.occupancy.nodes:
         from kpreempt.report.explain.node_map import node_map  # noqa: PLC0415 - only pages draw nodes
 
         draw = partial(node_map, verdict, options.occupancy, 3)
         sections.append(Section("NODES", blocks=[Picture(draw)], only="page", is_reasoning=True))
-    if is_scheduled:
+    if is_created:
         steps = [
             filter_section(verdict, options),
             volumes_section(verdict),
@@ -262,6 +265,14 @@ def _autoscaling(verdict: Verdict, options: RenderOptions) -> Section:
     from kpreempt.report.autoscaling import autoscaling_section  # noqa: PLC0415 - few clusters show an autoscaler
 
     return autoscaling_section(verdict.autoscaling, reference_time(verdict, options), priority=_AUTOSCALER)
+
+
+def _first_pod(workload: Workload) -> str:
+    """When the verdict on the first pod holds, if it is not created, or lands after others in the end."""
+    first = workload.items[0] if workload.items else None
+    if first is not None and first.is_tried_again:
+        return "when tried first: "
+    return "if created: " if creates_none(workload) else ""
 
 
 def _event(verdict: Verdict) -> Section:

@@ -21,13 +21,13 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.workload import Capacity, Replica, ReplicaScope, Totals, Workload
+from kpreempt.verdict.workload import Capacity, MissingReason, Pending, Replica, ReplicaScope, Totals, Workload
 
 _NODES_SHOWN = 4
 _MESSAGES_SHOWN = 2
 _ROWS_SHOWN = 8
 _NAMES_SHOWN = 5
-_REPLICAS, _CAPACITY = 99, 98
+_NOT_CREATED, _REPLICAS, _CAPACITY, _EXCLUDED = 100, 99, 98, 96
 
 
 def replica_sections(workload: Workload) -> list[Section]:
@@ -39,7 +39,7 @@ def replica_sections(workload: Workload) -> list[Section]:
         caption="Replicas by node",
         shown=_ROWS_SHOWN,
     )
-    pending: list[Sequence[Words]] = [[f"{each.replicas:,} pending: {each.message}"] for each in workload.pending]
+    pending: list[Sequence[Words]] = [[f"{each.replicas:,} {_state_of(each)}"] for each in workload.pending]
     waits = Listing(pending, noun="message", shown=_MESSAGES_SHOWN)
     running = (
         f"{count(workload.running, 'pod')} already {agree(workload.running, 'runs')}; " if workload.running else ""
@@ -64,12 +64,28 @@ def replica_sections(workload: Workload) -> list[Section]:
         caption="Scheduled in sequence; the victims of a replica are gone before the next replica is tried",
         shown=_ROWS_SHOWN,
     )
-    blocks: list[Block] = [waits, definition, nodes]
-    short = Section("REPLICAS", _nodes(workload), [waits, definition])
+    if not workload.replicas:
+        return [_details(workload), excluded_section(workload)]
+    is_placed = workload.totals.rejected < workload.replicas
+    if not is_placed and any(each.failure is not None for each in workload.missing_pods):
+        # The controller's message says the same.
+        return [_details(workload)]
+    definitions = [definition] if is_placed else []
+    blocks: list[Block] = [waits, *definitions, nodes]
+    short = Section("REPLICAS", _nodes(workload), [waits, *definitions])
     return [
+        _details(workload),
         Section("REPLICAS", lead, blocks, priority=_REPLICAS, short=short),
+        excluded_section(workload),
         Section("ONE BY ONE", blocks=[each], heading="Each replica"),
     ]
+
+
+def _state_of(pending: Pending) -> str:
+    """What keeps replicas from nodes."""
+    if not pending.is_created:
+        return pending.message
+    return f"{'rejected' if pending.is_rejected else 'pending'}: {pending.message}"
 
 
 def _ends_of(replica: Replica) -> tuple[Words, Words]:
@@ -115,8 +131,14 @@ def capacity_phrase(capacity: Capacity) -> Phrase:
 
 
 def headline_of(workload: Workload) -> Phrase:
-    """The answer for the whole workload on one line."""
-    lines: list[Words] = [(strong(workload_name(workload)), ": ", *_outcomes(workload))]
+    """The answer for the whole workload on one line; if pods were not created, first why."""
+    lines = _not_created(workload)
+    if not workload.replicas:
+        lines += [] if lines else [_complete(workload)]
+    elif lines and creates_none(workload):
+        lines.append(_if_created(workload))
+    else:
+        lines.insert(0, (strong(workload_name(workload)), ": ", *_outcomes(workload)))
     for each in workload.budgets:
         evictions = f"{count(each.violations, 'eviction')} {agree(each.violations, 'violates')}"
         lines.append(Span(f"{evictions} budget {each.budget} (allows {each.allowed:,}).", "bad"))
@@ -129,6 +151,68 @@ def headline_of(workload: Workload) -> Phrase:
     if ranges:
         lines.append(Span(f"If ties are broken differently: {', '.join(ranges)}, possibly more or fewer.", "warn"))
     return joined(lines, " ")
+
+
+def creates_none(workload: Workload) -> bool:
+    """Whether the answer is about pods that are not created as things are; a paused rollout only changes none."""
+    return any(each.missing or each.reason is not MissingReason.PAUSED for each in workload.missing_pods)
+
+
+def _not_created(workload: Workload) -> list[Words]:
+    """Why pods were not created, unless it is only that an earlier one of these pods is pending."""
+    if not workload.missing_pods:
+        return []
+    from kpreempt.report.missing_pods import lead_of  # noqa: PLC0415 - rarely needed
+
+    own = {each.pod for each in workload.items}
+    return [
+        lead_of(each, workload.at)
+        for each in workload.missing_pods
+        if each.waits_for is None or each.waits_for.pod not in own
+    ]
+
+
+def _details(workload: Workload) -> Section:
+    """``NOT CREATED``: why pods were not created, and what helps."""
+    if not workload.missing_pods:
+        return Section("NOT CREATED")
+    from kpreempt.report.missing_pods import details_section  # noqa: PLC0415 - rarely needed
+
+    return details_section(workload.missing_pods, _NOT_CREATED)
+
+
+def _if_created(workload: Workload) -> Phrase:
+    """What would happen to the pods if they were created."""
+    if workload.totals.rejected == workload.replicas:
+        number = {1: "it", 2: "both"}.get(workload.replicas, f"all {workload.replicas:,}")
+        return (Span(f"A quota would reject {number} now, too.", "bad"),)
+    return ("If they were created: " if workload.replicas > 1 else "If it were created: ", *_outcomes(workload))
+
+
+def _complete(workload: Workload) -> Phrase:
+    """A DaemonSet that lacks no pod, and the nodes that get none."""
+    number = workload.running if isinstance(workload.running, int) else 0
+    on_all = "its only node" if number == 1 else f"each of its {count(number, 'node')}"
+    excluded = len(workload.excluded_nodes)
+    more = f"; it creates none for {count(excluded, 'other node')}" if excluded else ""
+    return (strong(workload_name(workload)), Span(" has a pod", "good"), f" on {on_all}{more}.")
+
+
+def excluded_section(workload: Workload) -> Section:
+    """``EXCLUDED``: the nodes for which a DaemonSet creates no pod, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for each in workload.excluded_nodes:
+        reason = f"taint {each.taint} is not tolerated" if each.taint else "not selected by the pod's node affinity"
+        by_reason.setdefault(f"{reason}{'; a pod that is there already stays' if each.stays else ''}", []).append(
+            each.node
+        )
+    lines: list[list[Words]] = [
+        [(strong(join_names(nodes, limit=_NODES_SHOWN)), f": {reason}")] for reason, nodes in by_reason.items()
+    ]
+    heading = "Nodes that get no pod of the DaemonSet"
+    return Section(
+        "EXCLUDED", blocks=[Listing(lines, noun="reason")], heading=heading, is_inline=True, priority=_EXCLUDED
+    )
 
 
 def workload_name(workload: Workload) -> str:
@@ -145,6 +229,7 @@ def totals_in_words(workload: Workload) -> Phrase:
         (totals.uncertain, "uncertain", "warn"),
         (totals.pending, "unschedulable", "bad"),
         (totals.rejected, "rejected", "bad"),
+        (totals.not_created, "not created", "bad"),
     )
     shown = [(f"{number:,} {words}", style) for number, words, style in outcomes if number]
     if not shown:
@@ -201,6 +286,10 @@ def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
         (
             totals.rejected,
             (Span(f"{totals.rejected:,} {agree(totals.rejected, 'is')} rejected by a quota", "bad"),),
+        ),
+        (
+            totals.not_created,
+            (Span(f"{totals.not_created:,} {agree(totals.not_created, 'is')} not created before that", "bad"),),
         ),
     )
 

@@ -31,12 +31,14 @@ from kpreempt.report.blocks import (
     columns,
     joined,
     name,
+    phrase_of,
     strong,
     text_of,
 )
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import absent_facts, assumption_sections, format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
+from kpreempt.report.missing_pods import missing_section, summarize
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.on_nodes import on_nodes_section, table_on_nodes
 from kpreempt.report.pending.served import turn_in_brief, turn_in_words
@@ -64,13 +66,14 @@ from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.served import TurnOutcome
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 from kpreempt.verdict.waiting import PendingState
+from kpreempt.verdict.workload import MissingReason
 
 _PODS_SHOWN = 40
 _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
-_CHANGES, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = 60, 55, 52, 50, 45, 40, 20
+_CHANGES, _NOT_CREATED, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = 60, 58, 55, 52, 50, 45, 40, 20
 _ABOUT_ROWS = "# = queue position; ALONE = as if it were next"
 _MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.
@@ -114,9 +117,12 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     page_facts.append(f"{count(pending.in_queue, 'pod')} in the queue")
     page_facts += [f"namespace {pending.namespace}"] if pending.namespace else []
     # Without pods, little can be concluded.
-    is_known = not items and not pending.assumptions and (pending.has_namespace or not pending.namespace)
+    is_known = not (items or pending.missing_pods or pending.assumptions) and (
+        pending.has_namespace or not pending.namespace
+    )
     unknown = Section("NOTES", notes_in_words(pending, is_short=True))
-    is_bad = any(
+    missing = summarize(pending.missing_pods)
+    is_bad = any(each.reason is MissingReason.FAILED_CREATE for each in pending.missing_pods) or any(
         item.in_turn is not None
         and (item.in_turn.violated or item.in_turn.outcome in (TurnOutcome.LEFT_PENDING, TurnOutcome.REMOVED))
         for item in pending.items
@@ -124,14 +130,21 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     return Report(
         title=("Pending pods: ", Span(f"{len(items) + len(pending.on_nodes):,}", "strong")),
         tone="bad" if is_bad else "good" if is_known else "warn",
-        lead=summary(pending) if items else nothing_pending(pending),
-        short_lead=joined([summary(pending, is_short=True) if items else nothing_pending(pending), *absent], " "),
+        lead=_lead(summary(pending) if items else nothing_pending(pending), missing),
+        short_lead=joined(
+            [
+                _lead(summary(pending, is_short=True) if items else nothing_pending(pending), missing),
+                *absent,
+            ],
+            " ",
+        ),
         facts=facts,
         short_facts=facts_in_words(pending) if items else "",
         counts=[Count(label.lower(), number, label in bad) for label, number in numbers.items()],
         page_facts=page_facts,
         sections=[
             Section("CHANGES", changes_in_words(pending), priority=_CHANGES),
+            missing_section(pending.missing_pods, () if items else pending.unread_owners, pending.at, _NOT_CREATED),
             *(
                 [autoscaling_section(pending.autoscaling, pending.at, priority=_AUTOSCALER, names_pods=True)]
                 if pending.autoscaling
@@ -152,6 +165,11 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
         command="pending",
         is_compact=True,
     )
+
+
+def _lead(words: Words, missing: str) -> Phrase:
+    """The pending pods, and the pods that were not created."""
+    return (*phrase_of(words), *((" ", Span(missing, "bad")) if missing else ()))
 
 
 def _table(pending: PendingPods) -> Section:
@@ -364,9 +382,11 @@ _NONE = "-"
 def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     """The summary, a row per pod, and the facts behind the answer."""
     unknown = filter(None, [absent_sentence(pending.assumptions)])
+    missing = list(filter(None, [summarize(pending.missing_pods)]))
     if not pending.items:
         answer = [
             nothing_pending(pending),
+            *missing,
             *unknown,
             *(["", *table_on_nodes(pending.on_nodes, pending.at)] if pending.on_nodes else []),
         ]
@@ -379,7 +399,7 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
-    heading = [text_of(summary(pending)), *unknown, *filter(None, [text_of(more_nodes_in_words(pending))])]
+    heading = [text_of(summary(pending)), *missing, *unknown, *filter(None, [text_of(more_nodes_in_words(pending))])]
     on_nodes = ["", *table_on_nodes(pending.on_nodes, pending.at)] if pending.on_nodes else []
     return "\n".join([*map(printable, heading), "", *lines, *on_nodes, "", printable(notes)]) + "\n"
 
