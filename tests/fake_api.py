@@ -253,10 +253,12 @@ class FakeCluster:
 
 
 def _is_selected(document: dict[str, Any], selector: str) -> bool:
-    """Whether a field selector (``type=Warning``, ``reason=Preempted,type!=Warning``) selects an event."""
+    """Whether a field selector (``reason=Preempted,type!=Warning``, ``metadata.name=a``) selects an object."""
+    reporter = document.get("source", {}).get("component") if isinstance(document.get("source"), dict) else ""
+    fields = {**document, "source": reporter, "metadata.name": document["metadata"]["name"]} if selector else {}
     for term in filter(None, selector.split(",")):
         field, _, value = term.partition("=")
-        if (document.get(field.rstrip("!"), "") == value) is field.endswith("!"):
+        if (fields.get(field.rstrip("!"), "") == value) is field.endswith("!"):
             return False
     return True
 

@@ -12,7 +12,7 @@ import msgspec
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.naming import some_of
 from kpreempt.errors import UsageError
-from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of
+from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.archives import InputLimits, SkippedInput
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 _FILES_SHOWN = 3
-_SERVER_ERROR = 500
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
@@ -218,17 +217,12 @@ def with_autoscalers(cluster: ClusterSnapshot, live: Connection) -> ClusterSnaps
 
     What cannot be read, for whatever reason, is ``unread``: the answer does not depend on it.
     """
-    from kpreempt.model.kinds import AUTOSCALER_KINDS
     from kpreempt.snapshot.live.api import Api
-    from kpreempt.snapshot.live.failures import ClusterError
     from kpreempt.snapshot.live.lists import read_autoscalers
 
     api = Api(live)
     try:
         found = read_autoscalers(api)
-    except ClusterError as error:
-        status = error.status or _SERVER_ERROR
-        found = ClusterSnapshot(unread={kind: Unread(status) for kind in ("Event", *AUTOSCALER_KINDS)})
     finally:
         api.close()
     merged = merge_clusters(cluster, found)

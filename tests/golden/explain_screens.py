@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.golden.answers import ANSWERS as LONG_ANSWERS
 from tests.golden.answers import FIXTURES, written_by
-from tests.golden.cases import explain_arguments
+from tests.golden.cases import NOW, explain_arguments
 
 ROOT = FIXTURES / "golden-screens" / "explain"
 _AFTERMATH = [each for each in LONG_ANSWERS["aftermath.txt"] if each != "-v"]
@@ -36,8 +36,14 @@ _CASES = (
     "waits-for-its-victims",
 )
 _WORKLOADS = ["--snapshot", str(FIXTURES / "workloads" / "cluster.yaml"), "--algorithm", "kube-1.36"]
+_AUTOSCALING = FIXTURES / "autoscaling"
+_LATER = ["--algorithm", "kube-1.36", "--now", NOW]
 _ARGUMENTS = {name: explain_arguments(name) for name in _CASES} | {
     "aftermath": _AFTERMATH,
+    "karpenter": ["explain", "train-0", "-n", "shop", "--snapshot", str(_AUTOSCALING / "karpenter.yaml"), *_LATER],
+    "cluster-autoscaler": [
+        *("explain", "web-7", "-n", "shop", "--snapshot", str(_AUTOSCALING / "cluster-autoscaler.yaml"), *_LATER),
+    ],
     "replicas": ["explain", "deploy/web", "-n", "shop", "--replicas", "45", *_WORKLOADS],
     "capacity": ["explain", "deploy/web", "-n", "shop", "--replicas", "9", "--capacity", *_WORKLOADS],
 }

@@ -41,6 +41,10 @@ def _of_change(name: str, manifest: str) -> list[str]:
 _COMMANDS = {
     "pending": ["pending", "--snapshot", str(_FORTY), *_VERSION],
     "pending-on-nodes": ["pending", "--snapshot", str(FIXTURES / "pending" / "on-nodes.yaml"), *_VERSION],
+    "pending-karpenter": ["pending", "--snapshot", str(FIXTURES / "autoscaling" / "karpenter.yaml"), *_VERSION],
+    "pending-cluster-autoscaler": [
+        *("pending", "--snapshot", str(FIXTURES / "autoscaling" / "cluster-autoscaler.yaml"), *_VERSION),
+    ],
     "who-evicted": [
         *("who-evicted", "encode-1", "-n", "batch", *_ON_CALL),
         *("--before", str(FIXTURES / "on-call" / "before.yaml")),

@@ -129,8 +129,10 @@ def _of_pod(
 
 
 def _grouped(answers: Iterable[PodAutoscaling]) -> list[PodAutoscaling]:
-    """Merge the answers that differ only in pods and times."""
-    groups: dict[bytes, PodAutoscaling] = {}
+    """Merge the answers that differ only in pods and times. Of several pods, only the latest reports matter."""
+    answers, groups = list(answers), dict[bytes, PodAutoscaling]()
+    if len(answers) > 1:
+        answers = [msgspec.structs.replace(each, reports=_latest(each.reports)) for each in answers]
     for each in answers:
         same = msgspec.structs.replace(
             each, pods=[], reports=[msgspec.structs.replace(report, at=None) for report in each.reports]
@@ -143,6 +145,14 @@ def _grouped(answers: Iterable[PodAutoscaling]) -> list[PodAutoscaling]:
         reports = [two if is_later(two, one) else one for one, two in zip(known.reports, each.reports, strict=True)]
         groups[key] = msgspec.structs.replace(known, pods=[*known.pods, *each.pods], reports=reports)
     return list(groups.values())
+
+
+def _latest(reports: Iterable[AutoscalerReport]) -> list[AutoscalerReport]:
+    """The first report of each autoscaler."""
+    found: dict[Autoscaler, AutoscalerReport] = {}
+    for each in reports:
+        found.setdefault(each.autoscaler, each)
+    return list(found.values())
 
 
 def _matters(report: AutoscalerReport, at: datetime) -> bool:

@@ -38,7 +38,8 @@ _NORMALIZED = {
 _DEFINED_ELSEWHERE = ("k8s.io", "kubernetes.io", "karpenter", "aws", "azure", "google", "gke.io", "cloud")
 _REPELLING = frozenset(("NoSchedule", "NoExecute"))
 _ON_EVERY_NODE = frozenset(("cpu", "memory", "ephemeral-storage", "pods", "nodes"))
-_EXCLUDING = ("NotIn", "DoesNotExist")
+# Operators that only NodePools have.
+_COMPARISONS = {"Gte": ">=", "Lte": "<="}
 _MI_PER_UNIT = {"cpu": 1_000, "memory": 2**20}
 
 
@@ -52,6 +53,10 @@ class Expression(NamedTuple):
     @property
     def text(self) -> str:
         """As for ``kubectl -l``."""
+        if self.operator == "In" and len(self.values) == 1:
+            return f"{self.key}={self.values[0]}"
+        if self.operator in _COMPARISONS:
+            return f"{self.key} {_COMPARISONS[self.operator]} {','.join(self.values)}"
         return format_requirement(self.key, self.operator, list(self.values))
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, Protocol, TypeVar
@@ -25,7 +26,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.model.event import AUTOSCALER_SELECTORS, COMPONENTS, EVENT_SELECTORS
-from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS, Kind
+from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch, ServerVersion, fixed_line
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
@@ -50,6 +51,7 @@ from kpreempt.verdict.unread import LIST, consequence_without, unreadable
 
 _REQUESTS_AT_ONCE = 6
 _NAMES_SHOWN = 3
+_SERVER_ERROR = 500
 
 Progress = Callable[[str, float], None]
 T = TypeVar("T")
@@ -148,40 +150,28 @@ class _Reader:
             if needs.with_autoscalers:
                 for selector in AUTOSCALER_SELECTORS:
                     self._begin(Listing(EVENTS, "", selector=selector))
-            self._run(taken_at, others)
+            while self._under_way:
+                with self._phases.phase("read"):
+                    found = self._workers.result()
+                self._under_way -= 1
+                if isinstance(found, ServerVersion):
+                    if not found.git_version:
+                        message = "the server does not report its version"
+                        self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
+                    source = self._api.connection.server
+                    batch = Batch(source, [], fixed_line(0), version=found.git_version, taken_at=taken_at.isoformat())
+                    self._collector.add(batch)
+                    continue
+                listing, page = found
+                if not page.ends:
+                    self._begin(listing)
+                if page.begins:
+                    for kind in others:
+                        self._begin(Listing(kind, listing.version))
+                    others = []
+                self._take(listing, page)
         finally:
             self._workers.end()
-
-    def read_lists(self, listings: Iterable[Listing]) -> None:
-        """Read only these lists. Raises like ``read_cluster``."""
-        try:
-            for listing in listings:
-                self._begin(listing)
-            self._run(None, [])
-        finally:
-            self._workers.end()
-
-    def _run(self, taken_at: datetime | None, others: Sequence[Kind]) -> None:
-        """Take pages until all lists are complete; the ``others`` are requested at the version of the first page."""
-        while self._under_way:
-            with self._phases.phase("read"):
-                found = self._workers.result()
-            self._under_way -= 1
-            if isinstance(found, ServerVersion):
-                if not found.git_version:
-                    message = "the server does not report its version"
-                    self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
-                source, at = self._api.connection.server, taken_at.isoformat() if taken_at is not None else ""
-                self._collector.add(Batch(source, [], fixed_line(0), version=found.git_version, taken_at=at))
-                continue
-            listing, page = found
-            if not page.ends:
-                self._begin(listing)
-            if page.begins:
-                for kind in others:
-                    self._begin(Listing(kind, listing.version))
-                others = []
-            self._take(listing, page)
 
     def _begin(self, listing: Listing | None) -> None:
         """Request the next page of a list, or without one the server's version."""
@@ -218,21 +208,46 @@ class _Reader:
             self._progress(f"{self._api.connection.label}: {self._done:,} objects", share)
 
 
-def read_autoscalers(api: Api, *, skip_bad_objects: bool = False) -> ClusterSnapshot:
-    """Read only what autoscalers report: their events, and the kinds that only they read.
+def read_autoscalers(api: Api) -> ClusterSnapshot:
+    """Read only what autoscalers report: their events, and the kinds that no scheduler reads.
 
-    Kinds and events that may not be read are ``unread`` in the result; other kinds are empty. Raises ``ClusterError``
-    and ``InputError``.
+    What cannot be read, for whatever reason, is ``unread`` in the result; invalid objects are left out.
     """
-    collector = Collector(defaults_namespace=False, skips_bad_objects=skip_bad_objects)
-    reader = _Reader(api, collector, None, NO_PHASES)
-    reader.read_lists(
-        [
-            *(Listing(KINDS[name], "") for name in AUTOSCALER_KINDS),
-            *(Listing(EVENTS, "", selector=f"source={component}") for component in COMPONENTS),
-        ]
-    )
+    collector = Collector(defaults_namespace=False, skips_bad_objects=True)
+    listings = [
+        *(Listing(KINDS[name], "") for name in AUTOSCALER_KINDS),
+        *(Listing(EVENTS, "", selector=f"source={component}") for component in COMPONENTS),
+    ]
+    workers: Workers[tuple[Listing, list[Page] | ClusterError]] = Workers(len(listings))
+    try:
+        for listing in listings:
+            workers.submit(partial(_all_pages, api, listing))
+        for _ in listings:
+            listing, pages = workers.result()
+            name = listing.kind.name
+            if isinstance(pages, ClusterError):
+                collector.leave_out(name, pages.status or _SERVER_ERROR, pages.source)
+                continue
+            for page in pages:
+                if page.rejection is not None:
+                    collector.leave_out(name, page.rejection.status, page.source)
+                items = Batch(page.source, page.items, fixed_line(0), kind=page.kind, api_version=page.api_version)
+                collector.add(items)
+    finally:
+        workers.end()
     return collector.cluster()
+
+
+def _all_pages(api: Api, listing: Listing) -> tuple[Listing, list[Page] | ClusterError]:
+    pages: list[Page] = []
+    try:
+        while not (pages and pages[-1].ends):
+            page = listing.next_page(api)
+            # A list that is restarted begins again.
+            pages = [page] if page.begins else [*pages, page]
+    except ClusterError as error:
+        return listing, error
+    return listing, pages
 
 
 def read_version(connection: Connection) -> str:
