@@ -64,8 +64,8 @@ def explain(request: ExplainRequest) -> int:
             extra_fields=factory.extra_fields,
             keep_document=workload.is_of if workload is not None else _is_policy if request.files else None,
             compare_kinds=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
-            # They say why its pods were not created, and order those that are pending.
-            with_events=workload is not None,
+            # They say why pods were not created or are still pending, and order those that are pending.
+            with_events=bool(request.pod),
         ),
         skip_kinds=() if may_need_all or factory.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
     )

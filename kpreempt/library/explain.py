@@ -26,6 +26,7 @@ from kpreempt.verdict import Assumption, AssumptionKind, Verdict
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
+    from kpreempt.analysis.algorithms import AnalysisContext
     from kpreempt.analysis.explain.pods import SimulateRest
     from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName
 
@@ -70,7 +71,7 @@ def overrides_of(request: Explain) -> Overrides:
         priority=request.priority,
         priority_class=request.priority_class,
         preemption_policy=request.preemption_policy,
-        assignments=[Assignment(path, parse_yaml_value(value)) for path, value in settings],
+        assignments=tuple(Assignment(path, parse_yaml_value(value)) for path, value in settings),
     )
 
 
@@ -120,9 +121,25 @@ def explain(context: Context, request: Explain) -> Answered:
         from kpreempt.library.autoscaling import with_reports
 
         verdicts = with_reports(context, situation.cluster, verdicts, situation.inputs, workloads)
+    if isinstance(parse_pod_name(request, context.namespace), PodName) and not overrides_of(request):
+        verdicts = _with_reasons(context, analysis, situation, verdicts)
     for index, verdict in rejected.items():
         verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)
+
+
+def _with_reasons(
+    context: Context, analysis: AnalysisContext, situation: ExplainInputs, verdicts: Sequence[Verdict]
+) -> list[Verdict]:
+    """Add why the existing pods are still pending."""
+    from kpreempt.analysis.pending.existing import with_reasons
+    from kpreempt.analysis.pending.states import max_backoff_of
+
+    max_backoff = max_backoff_of(context.configured.configuration)
+    return [
+        with_reasons(verdict, each.found, analysis, max_backoff) if each.found is not None else verdict
+        for each, verdict in zip(situation.inputs, verdicts, strict=False)
+    ]
 
 
 def _sorted_out(

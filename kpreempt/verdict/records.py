@@ -17,6 +17,7 @@ from kpreempt.verdict.node_report import NodeReport
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
+from kpreempt.verdict.waiting import PendingOnNode, StillPending
 from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"
@@ -309,7 +310,9 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     expert's order; ``remedy_search`` says how thorough the search was. ``aftermath`` is what happens next, if
     requested. ``autoscaling`` is what node autoscalers report about a pod that is unschedulable, if there are any.
     ``workload`` is the answer about all pods of the workload, or all requested replicas, of which this is the first;
-    ``capacity`` is set if the number of additional pods that fit was requested.
+    ``capacity`` is set if the number of additional pods that fit was requested. ``still_pending`` says why an existing
+    pod has no node yet, and ``on_node`` what an existing pod that has one, and is evaluated as if it were recreated,
+    waits for.
     """
 
     api_version: str = ""
@@ -359,6 +362,8 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     autoscaling: Autoscaling | None = None
     workload: Workload | None = None
     capacity: Capacity | None = None
+    still_pending: StillPending | None = None
+    on_node: PendingOnNode | None = None
 
     @property
     def worst_outcome(self) -> Outcome:

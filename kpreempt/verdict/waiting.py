@@ -89,7 +89,8 @@ class PendingOnNode(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``status`` is its status in the output of ``kubectl get pods``. ``since`` is when the pod got into this state, if
     known. ``container`` is the container that keeps it pending, ``image`` its image. ``reason`` and ``message`` are the
     reported ones, verbatim; ``reported`` is the time of the last event that says so. ``claim`` is ``namespace/name`` of
-    a claim that is not bound. ``has_events`` says whether the input has events at all.
+    a claim that is not bound. ``has_events`` says whether the input has events at all. ``at`` is the time of the input,
+    if the answer does not have it.
     """
 
     pod: str
@@ -112,3 +113,29 @@ class PendingOnNode(Record, frozen=True, kw_only=True, omit_defaults=True):
     storage_class: str = ""
     finalizers: list[str] = []
     has_events: bool = False
+    at: datetime | None = None
+
+
+class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Why an existing pod without a node is still pending, as far as the input shows.
+
+    ``at`` is the time of the input; ``since``, ``until``, ``last_attempt``, ``gates``, ``scheduler_name`` and
+    ``waiting_for`` are as in ``PendingPod``. ``nominated_node`` is the node of an earlier preemption.
+    ``preempts_asynchronously``: the scheduler deletes victims in the background, and may miss the end of a deletion.
+    ``condition`` is the message of the pod's condition; ``is_outdated`` says that the scheduler would no longer report
+    it.
+    """
+
+    state: PendingState
+    at: datetime | None = None
+    created: datetime | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    last_attempt: datetime | None = None
+    gates: list[str] = []
+    scheduler_name: str = ""
+    nominated_node: str = ""
+    waiting_for: list[TerminatingPod] = []
+    preempts_asynchronously: bool = False
+    condition: str = ""
+    is_outdated: bool = False

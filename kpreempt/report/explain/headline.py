@@ -49,13 +49,26 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
     pod = verdict.pod
     # A pod that exists is evaluated as if it were created again, so say what it does now.
     current: Phrase = ()
-    if pod.current_phase:
+    if verdict.on_node is not None:
+        from kpreempt.report.explain.still_pending import before_outcome  # noqa: PLC0415 - rarely needed
+
+        current = (*before_outcome(verdict, pod_name(verdict)), "If it were recreated: ")
+    elif pod.current_phase:
         verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(
             pod.current_phase, "is"
         )
         node = (" on ", strong(pod.current_node)) if pod.current_node else ()
         current = (strong(pod_name(verdict)), f" {verb}", *node, ". If it were recreated: ")
-    return (*current, *outcome, *_sentences(chance_of_volumes(verdict)))
+    return (*current, *outcome, *_sentences(chance_of_volumes(verdict), _why_pending(verdict)))
+
+
+def _why_pending(verdict: Verdict) -> str:
+    """Why a pod with this outcome is still pending, if it exists."""
+    if verdict.still_pending is None:
+        return ""
+    from kpreempt.report.explain.still_pending import after_outcome  # noqa: PLC0415 - only for existing pods
+
+    return after_outcome(verdict)
 
 
 def pod_name(verdict: Verdict) -> str:

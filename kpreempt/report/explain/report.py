@@ -84,7 +84,7 @@ _STEPS_SHOWN = 12
 # The number of kinds of rejection listed on a screen: the first of these that fits into the given lines.
 _KINDS_LISTED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
-_FIRST_POD, _AFTERMATH, _EVENT, _AUTOSCALER = 97, 85, 50, 44
+_FIRST_POD, _STILL_PENDING, _AFTERMATH, _EVENT, _AUTOSCALER = 97, 96, 85, 50, 44
 # A name that needs no quoting in a shell.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # For each action, the words before the object, and those between the object and the text.
@@ -209,6 +209,10 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
 
         draw = partial(node_map, verdict, options.occupancy, 3)
         sections.append(Section("NODES", blocks=[Picture(draw)], only="page", is_reasoning=True))
+    if verdict.still_pending is not None or verdict.on_node is not None:
+        from kpreempt.report.explain.still_pending import pending_section  # noqa: PLC0415 - only for existing pods
+
+        sections.append(pending_section(verdict, _STILL_PENDING))
     if is_created:
         steps = [
             filter_section(verdict, options),

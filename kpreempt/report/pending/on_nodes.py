@@ -57,7 +57,7 @@ def on_nodes_section(items: Sequence[PendingOnNode], at: datetime | None, priori
     If no other pod is pending (``is_alone``), the first sentence says all about a single one, except what helps.
     """
     if is_alone and len(items) == 1:
-        return Section("FIX", _fix(items[0]), priority=priority, anchor="fix-on-node")
+        return Section("FIX", fix_in_words(items[0]), priority=priority, anchor="fix-on-node")
     rows: list[list[Words]] = []
     lines: list[list[Words]] = []
     numbers = []
@@ -65,7 +65,12 @@ def on_nodes_section(items: Sequence[PendingOnNode], at: datetime | None, priori
         named: Phrase = (strong(first.pod), Span(f" +{len(others):,}" if others else "", "dim"))
         lines.append([(*named, f" on {first.node}: {describe(first, at)}")])
         rows.append(
-            [named, first.node, Span(first.status, "warn"), "; ".join(filter(None, (describe(first, at), _fix(first))))]
+            [
+                named,
+                first.node,
+                Span(first.status, "warn"),
+                "; ".join(filter(None, (describe(first, at), fix_in_words(first)))),
+            ]
         )
         numbers.append(1 + len(others))
     table = Table(columns("POD", "NODE", "STATUS", "DETAILS"), rows, noun="pod", has_details=True, numbers=numbers)
@@ -103,7 +108,7 @@ def describe(item: PendingOnNode, at: datetime | None) -> str:
     return _DESCRIPTIONS[item.cause](item, at)
 
 
-def _fix(item: PendingOnNode) -> str:
+def fix_in_words(item: PendingOnNode) -> str:
     """What helps, if it follows from the cause."""
     if item.claim_state is ClaimState.NO_NODE_SELECTED:
         return f"create the pod without nodeName and with nodeSelector {_HOST_NAME}: {item.node}"

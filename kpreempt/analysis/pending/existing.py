@@ -1,0 +1,63 @@
+"""What keeps one existing pod pending, for the explanation of that pod: the same states that ``pending`` reports.
+
+Asynchronous preemption follows ``pkg/scheduler/framework/preemption/executor.go`` of v1.36.3: if the last victim is
+gone before the preemptor is back in the queue, no event moves it, and it stays with the unschedulable pods until
+``flushUnschedulableEntitiesLeftover``.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+
+from kpreempt.analysis.algorithms import AnalysisContext, pods_by_node
+from kpreempt.analysis.pending.on_nodes import NodeReports, is_pending_on_node
+from kpreempt.analysis.pending.states import DEFAULT_MAX_BACKOFF, PendingContext, compare_messages, situation_of
+from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
+from kpreempt.model.pod import Pod
+from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict.pending import Agreement
+from kpreempt.verdict.waiting import StillPending
+
+
+def with_reasons(
+    verdict: Verdict, pod: Pod, context: AnalysisContext, max_backoff: timedelta = DEFAULT_MAX_BACKOFF
+) -> Verdict:
+    """The verdict on an existing pod, with the reason why it is pending, if it is."""
+    if is_pending_on_node(pod):
+        on_node = msgspec.structs.replace(NodeReports(context.cluster).why(pod), at=context.time)
+        return msgspec.structs.replace(verdict, on_node=on_node)
+    if pod.spec.node_name or pod.is_terminal:
+        return verdict
+    return msgspec.structs.replace(verdict, still_pending=_still_pending(verdict, pod, context, max_backoff))
+
+
+def _still_pending(verdict: Verdict, pod: Pod, context: AnalysisContext, max_backoff: timedelta) -> StillPending:
+    """Why a pod without a node is still pending."""
+    cluster, scheduler, at = context.cluster, context.scheduler, context.time
+    attempts = FailedAttempts(cluster.events)
+    nominated = pod.status.nominated_node_name
+    pods_on = pods_by_node(cluster.pods, [nominated] if nominated else [])
+    situation = situation_of(
+        pod, verdict, PendingContext(pods_on, attempts, scheduler.scheduler_names, at, max_backoff)
+    )
+    rejection = rejection_of(pod)
+    condition = rejection.message if rejection is not None else ""
+    # A pod that fits has no message to compare the condition with.
+    differs = compare_messages(condition, verdict.message) is Agreement.DIFFERENT
+    return StillPending(
+        state=situation.state,
+        at=at,
+        created=pod.metadata.creation_timestamp,
+        since=situation.since,
+        until=situation.until,
+        last_attempt=attempts.last_of(pod),
+        gates=[gate.name for gate in pod.spec.scheduling_gates],
+        scheduler_name=pod.spec.scheduler_name,
+        nominated_node=nominated,
+        waiting_for=list(situation.waiting_for),
+        preempts_asynchronously=bool(nominated) and scheduler.settings.facts.get("scheduler_async_preemption") is True,
+        condition=condition,
+        is_outdated=bool(condition) and (differs or verdict.outcome is Outcome.LANDS),
+    )
