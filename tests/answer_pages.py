@@ -15,7 +15,7 @@ from kpreempt.verdict import Verdict, VerdictList
 from kpreempt.verdict.compare import Comparison
 from kpreempt.verdict.node_report import NodeUse, Occupancy
 from kpreempt.verdict.pending import PendingPods
-from kpreempt.verdict.who_evicted import PreemptionsOfPod
+from kpreempt.verdict.who_evicted import EvictionsOfPod
 from tests.checks import MARKUP
 from tests.factories import NOW
 
@@ -23,7 +23,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 _ANSWERS = FIXTURES / "golden-answers"
 _GI = 2**30
 
-Answer = Verdict | VerdictList | PendingPods | Comparison | PreemptionsOfPod
+Answer = Verdict | VerdictList | PendingPods | Comparison | EvictionsOfPod
 
 
 @cache
@@ -42,7 +42,7 @@ def answers() -> dict[str, Answer]:
         "aftermath": msgspec.json.decode((_ANSWERS / "aftermath.json").read_bytes(), type=Verdict),
         "pending": msgspec.json.decode((_ANSWERS / "pending.json").read_bytes(), type=PendingPods),
         "compare": msgspec.json.decode((_ANSWERS / "compare-all-differ.json").read_bytes(), type=Comparison),
-        "who-evicted": msgspec.json.decode((_ANSWERS / "who-evicted.json").read_bytes(), type=PreemptionsOfPod),
+        "who-evicted": msgspec.json.decode((_ANSWERS / "who-evicted.json").read_bytes(), type=EvictionsOfPod),
         "many-verdicts": VerdictList(items=[each for each in verdicts.values() if isinstance(each, Verdict)][:6]),
     }
 

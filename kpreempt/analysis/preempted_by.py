@@ -8,8 +8,7 @@ group ``podgroup``, and for a victim that was not bound yet ``... (in kube-sched
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,70 +18,57 @@ from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
 from kpreempt.analysis.pod_inputs import as_pending
-from kpreempt.analysis.unread import BUDGETS, unread_events
-from kpreempt.errors import NotFoundError
+from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.unread import missing, unread_of, why_unread
+from kpreempt.verdict.unread import unread_of
 from kpreempt.verdict.who_evicted import (
+    EvictionsOfPod,
     Evidence,
     PodLocation,
     PodPhase,
     Preemption,
-    PreemptionsOfPod,
     Reconstruction,
     ReconstructionResult,
 )
 
-_NAMES_OFFERED = 3
 
+class PreemptionIndex:
+    """Finds the evictions of pods by a scheduler that a cluster shows; all events and pods are indexed once."""
 
-def who_evicted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
-    """Every eviction of the pod by a scheduler that the snapshot shows, the latest first.
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self._cluster = cluster
+        events = preempted_events(cluster)
+        self._index = _EventIndex(cluster, events)
+        self._events: dict[str, list[Event]] = {}
+        for event in events:
+            self._events.setdefault(event.subject.key, []).append(event)
 
-    The pod may be gone if there is an event about it. Raises ``NotFoundError`` if there is neither.
-    """
-    key = f"{namespace}/{name}"
-    pod = next((each for each in cluster.pods if each.key == key), None)
-    events = preempted_events(cluster)
-    own_events = [event for event in events if event.subject.key == key]
-    if pod is None and not own_events:
-        raise _unknown(cluster, events, namespace, name)
-    index = _EventIndex(cluster, events) if own_events else None
-    preemptions = [_by_event(event, index, cluster) for event in own_events if index is not None]
-    # Whether an event is about this pod, and not about an earlier one with the same name.
-    uid = pod.metadata.uid if pod is not None else ""
-    has_own_event = any(not uid or not event.subject.uid or event.subject.uid == uid for event in own_events)
-    if pod is not None and not has_own_event and was_preempted(pod):
-        condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
-        preemptions.insert(
-            0,
-            Preemption(
-                evidence=Evidence.CONDITION,
-                at=condition.last_transition_time,
-                message=condition.message,
-                node=pod.spec.node_name,
-                possible_preemptors=_suspects(cluster, pod.spec.node_name, pod),
-            ),
-        )
-    conditions = pod.status.conditions if pod is not None else []
-    disruption = next((each for each in conditions if each.type == DISRUPTION and each.status == "True"), None)
-    return PreemptionsOfPod(
-        victim=_location_of(pod)
-        if pod is not None
-        else PodLocation(pod=key, uid=own_events[0].subject.uid, phase=PodPhase.NOT_FOUND),
-        has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
-        terminating_until=pod.metadata.deletion_timestamp if pod is not None else None,
-        finalizers=pod.metadata.finalizers if pod is not None else [],
-        disruption=(": ".join(filter(None, (disruption.reason, disruption.message.strip()))) or DISRUPTION)
-        if disruption
-        else "",
-        preemptions=preemptions,
-        assumptions=unread_events(cluster),
-    )
+    def of(self, key: str, pod: Pod | None) -> Iterator[tuple[Preemption, str]]:
+        """Each eviction of a pod of this name, the latest first, with the UID of the evicted pod if it is known.
+
+        ``pod`` is the one that exists. Without an event about it, its own condition counts.
+        """
+        own = self._events.get(key, [])
+        uid = pod.metadata.uid if pod is not None else ""
+        has_own_event = any(not uid or not event.subject.uid or event.subject.uid == uid for event in own)
+        if pod is not None and not has_own_event and was_preempted(pod):
+            condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
+            yield (
+                Preemption(
+                    evidence=Evidence.CONDITION,
+                    at=condition.last_transition_time,
+                    message=condition.message,
+                    node=pod.spec.node_name,
+                    possible_preemptors=_suspects(self._cluster, pod.spec.node_name, pod),
+                ),
+                uid,
+            )
+        for event in own:
+            yield _by_event(event, self._index, self._cluster), event.subject.uid
 
 
 def preempted_events(cluster: ClusterSnapshot) -> list[Event]:
@@ -155,7 +141,7 @@ class _EventIndex:
         key = reference.key if reference is not None else ""
         known = PodLocation(pod=key, uid=by.uid, phase=PodPhase.NOT_FOUND if key else PodPhase.UNKNOWN)
         pod = None if by.is_pod_group else self._preemptors.pod(known)
-        return known if pod is None else _location_of(pod)
+        return known if pod is None else location_of(pod)
 
 
 def _cause(by: PreemptedBy) -> tuple[str, ...]:
@@ -168,7 +154,7 @@ def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[P
     if not node:
         return []
     return [
-        _location_of(pod)
+        location_of(pod)
         for pod in cluster.pods
         if pod.status.nominated_node_name == node
         and not pod.spec.node_name
@@ -177,7 +163,8 @@ def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[P
     ]
 
 
-def _location_of(pod: Pod) -> PodLocation:
+def location_of(pod: Pod) -> PodLocation:
+    """The pod with its current location."""
     phase = PodPhase.RUNNING if pod.spec.node_name else PodPhase.PENDING
     if pod.is_terminal:
         phase = PodPhase.FINISHED
@@ -191,26 +178,6 @@ def _location_of(pod: Pod) -> PodLocation:
         nominated_node_name=pod.status.nominated_node_name,
         priority=pod.priority,
         owner=controller_name(pod.metadata),
-    )
-
-
-def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, name: str) -> NotFoundError:
-    names = {pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace}
-    names |= {event.subject.name for event in events if event.subject.namespace == namespace}
-    near = difflib.get_close_matches(name, sorted(names), n=_NAMES_OFFERED)
-    has_events = bool(cluster.events) or bool(cluster.skipped.get("Event"))
-    unread = cluster.unread.get("Event")
-    why = (
-        f"events {why_unread(unread)}"
-        if unread is not None
-        else "API servers keep events for an hour by default"
-        if has_events
-        else "the input has no eviction events; add kubectl get events -A to the dump"
-    )
-    problem = missing(cluster, "Pod", f'pod "{name}" in namespace "{namespace}"')
-    return NotFoundError(
-        f"{problem}, and no event shows that it was preempted: {why}",
-        hint=", ".join(near),
     )
 
 
@@ -247,7 +214,7 @@ def read_preempted(event: Event) -> PreemptedBy:
 
 
 def reconstruct(
-    answer: PreemptionsOfPod,
+    answer: EvictionsOfPod,
     cluster: ClusterSnapshot,
     before: ClusterSnapshot,
     scheduler: Scheduler,
@@ -255,35 +222,31 @@ def reconstruct(
     now: datetime,
     version: Iterable[Assumption] = (),
     assumptions: Iterable[Assumption] = (),
-) -> PreemptionsOfPod:
+) -> EvictionsOfPod:
     """Explain each eviction with a known preemptor in the snapshot from ``before``.
 
     A preemptor that does not exist there yet is added as it is in ``cluster`` now, as if it had just been created.
     ``version`` has the assumptions about that snapshot's version.
     """
     earlier, current = Preemptors(before), Preemptors(cluster)
-    preemptions = [
-        msgspec.structs.replace(
-            each,
-            reconstruction=_reconstruction(
+    items = []
+    for item in answer.items:
+        preemption = item.preemption
+        if preemption is not None and preemption.preemptor is not None:
+            reconstruction = _reconstruction(
                 answer.victim.pod,
-                earlier.pod(each.preemptor),
-                current.pod(each.preemptor),
+                earlier.pod(preemption.preemptor),
+                current.pod(preemption.preemptor),
                 before,
                 scheduler,
                 now=now,
                 assumptions=assumptions,
-            ),
-        )
-        if each.preemptor is not None
-        else each
-        for each in answer.preemptions
-    ]
-    is_any = any(each.reconstruction is not None for each in preemptions)
+            )
+            preemption = msgspec.structs.replace(preemption, reconstruction=reconstruction)
+        items.append(msgspec.structs.replace(item, preemption=preemption))
+    is_any = any(each.preemption is not None and each.preemption.reconstruction is not None for each in items)
     assumptions_before = [*version, *unread_of(before, [BUDGETS])] if is_any else []
-    return msgspec.structs.replace(
-        answer, preemptions=preemptions, assumptions=[*answer.assumptions, *assumptions_before]
-    )
+    return msgspec.structs.replace(answer, items=items, assumptions=[*answer.assumptions, *assumptions_before])
 
 
 def _reconstruction(

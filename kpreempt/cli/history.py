@@ -1,4 +1,4 @@
-"""Requests about the past: which pod evicted another (``kpreempt who-evicted``), and recorded ``history``."""
+"""Requests about the past: what evicted a pod (``kpreempt who-evicted``), and recorded ``history``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import msgspec
 from kpreempt.analysis.pod_inputs import pod_name
 from kpreempt.cli.clusters import default_namespace, load_cluster
 from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
-from kpreempt.cli.runner import CommandRun
+from kpreempt.cli.runner import CommandRun, check_selection
 from kpreempt.errors import UsageError
+from kpreempt.library.explain import PodName, parse_target
 from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.recordings import subject_of
@@ -23,15 +24,18 @@ from kpreempt.snapshot.recording.segments import is_recording
 
 def who_evicted(request: WhoEvictedRequest) -> int:
     """Answer the request and return the exit code."""
-    name = pod_name(request.pod)
+    check_selection(request)
     run = CommandRun(request)
     factory = run.read_scheduler()
     now = run.now()
     live = run.connect()
     namespace = request.namespace or default_namespace(live)
     recording = next(filter(is_recording, request.snapshots), None)
-    at = time_of_eviction(recording, namespace, name) if recording is not None and request.at is None else None
-    loaded = run.load(live, Needs(extra_fields=factory.extra_fields, with_events=True), at=at)
+    target = parse_target(request.pod, request.name or "", namespace) if request.pod else None
+    at = None
+    if recording is not None and request.at is None and isinstance(target, PodName):
+        at = time_of_eviction(recording, target.namespace, pod_name(target.name))
+    loaded = run.load(live, Needs(extra_fields=factory.extra_fields, with_events=True, with_evictions=True), at=at)
 
     def read_before(preemptors: Sequence[str]) -> LoadedCluster | None:
         """Load the cluster before the eviction: from ``--before``, or from before the preemptor's creation."""
@@ -45,7 +49,12 @@ def who_evicted(request: WhoEvictedRequest) -> int:
         )
 
     context = run.context(loaded, factory, now, live)
-    found = answer(context, request.having(read_before=read_before)).record
+    audit = None
+    if request.audit_logs:
+        from kpreempt.snapshot.audit_log import read_audit_log
+
+        audit = read_audit_log(request.audit_logs, request.input_limits)
+    found = answer(context, request.having(read_before=read_before, audit=audit)).record
     run.write_once(found, context.at)
     return 0
 

@@ -214,7 +214,9 @@ def workloads_at_risk(request: AtRiskRequest) -> int:
 
 
 def who_evicted_workload(request: WhoEvictedRequest) -> int:
-    """Answer the request and return the exit code."""
+    """Answer the request and return the exit code. Raises ``UsageError`` without a Workload."""
+    if not request.pod:
+        raise UsageError("who-evicted needs a Workload", hint="kpreempt who-evicted [WORKLOAD/]NAME -n NAMESPACE")
     run = CommandRun(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
     run.write_once(answer(context, WhoEvictedWorkload(workload=request.pod)).record, context.at)

@@ -211,7 +211,7 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
             keep_document=is_kept,
             with_events=True,
             with_autoscalers=True,
-            # Cluster Autoscaler writes its status every few seconds.
+            with_evictions=True,
             # Cluster Autoscaler writes its status every few seconds.
             skip_kinds=("ConfigMap",),
             compare_kinds=COMPARED_KINDS,

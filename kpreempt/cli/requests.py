@@ -665,25 +665,43 @@ class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces",
     ] = None
 
 
-class WhoEvictedRequest(
-    WhoEvicted, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
-):
-    """Show which pod preempted a pod, and why.
+class WhoEvictedRequest(WhoEvicted, AnswerRequest, without=["selector", "policy_config", "strict", "jobs"]):
+    """Show what evicted a pod, or ended it otherwise, and why.
 
-    The scheduler records a preemption in an event, which the API server keeps for an hour by default, so the snapshot
-    must include events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before the eviction (--before),
-    the decision is reconstructed and explained. A recording works even after the events and the victim are deleted.
+    Names the agent and the cause: preemption by a scheduler (and the preemptor), the kubelet (node pressure, a critical
+    pod, a rejection), a NoExecute taint, the Eviction API (kubectl drain, Karpenter, Cluster Autoscaler, descheduler),
+    PodGC, the owner, or a client. Also shows what is not an eviction: OOM kills and failed probes. For a workload, a
+    namespace or -A, lists what happened to each pod, including pods that are gone.
+
+    Conditions and statuses last as long as the pod, events for an hour by default, so a snapshot must include events:
+    kubectl get nodes,pods,events -A -o yaml. A recording works even after the events and the pod are deleted. Only an
+    audit log shows which user deleted a pod (--audit-log). With a snapshot from before a preemption (--before), the
+    scheduler's decision is reconstructed and explained.
 
     With --algorithm kueue-0.19, shows which Workload preempted a Workload, based on its conditions and events.
     """
 
-    answer = "PreemptionsOfPod"
+    answer = "EvictionsOfPod"
+    all_namespaces: Annotated[
+        bool, _ALL_NAMESPACES._replace(help="Look for the pod in all namespaces; without a name, list all.")
+    ] = False
     before: Annotated[
         list[str],
         Option(
             ("--before",),
             "Snapshot from before the eviction, used to reconstruct the decision. Repeatable; all are merged.",
             "PATH",
+            THE_CLUSTER,
+            families=(KUBE,),
+            is_everyday=True,
+        ),
+    ] = []
+    audit_logs: Annotated[
+        list[str],
+        Option(
+            ("--audit-log",),
+            "Audit log of the API server, in JSON lines; it shows which user evicted or deleted a pod. Repeatable.",
+            "FILE",
             THE_CLUSTER,
             families=(KUBE,),
             is_everyday=True,
@@ -1294,7 +1312,7 @@ COMMANDS: Mapping[str, CommandRow] = {
             f"who-evicted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
         ),
         ON_CALL,
-        "Find the pod that caused an eviction",
+        "Find out what evicted a pod",
     ),
     "at-risk": CommandRow(
         "requests:AtRiskRequest",

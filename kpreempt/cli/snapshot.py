@@ -93,6 +93,7 @@ def snapshot(request: SnapshotRequest) -> int:
         extra_fields=KUEUE_EXTRAS,
         with_events=True,
         with_autoscalers=True,
+        with_evictions=True,
     )
     loaded = load_cluster(msgspec.structs.replace(snapshot_source(request), live=live, completes=False), needs)
     cluster, pending = _with_pods(loaded.cluster, templates)

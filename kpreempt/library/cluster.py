@@ -179,7 +179,11 @@ class Cluster:
         loaded = read_cluster(
             source,
             msgspec.structs.replace(
-                _NEEDS, with_events=True, with_autoscalers=True, compare_kinds=list(COMPARED_KINDS)
+                _NEEDS,
+                with_events=True,
+                with_autoscalers=True,
+                with_evictions=True,
+                compare_kinds=list(COMPARED_KINDS),
             ),
         )
         return cls(_State(loaded, live=live, now=_zoned(now)))

@@ -1,4 +1,4 @@
-"""Requests about the past: which pod preempted another, an object's recorded history, and whether it was predicted."""
+"""Requests about the past: what evicted a pod, an object's recorded history, and whether it was predicted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.files import name_of
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.verdict.who_evicted import EvictionsOfPod
 
 if TYPE_CHECKING:
     from kpreempt.analysis.verification import PreparedScheduler
@@ -24,27 +25,54 @@ _KINDS = {
 
 
 def who_evicted(context: Context, request: WhoEvicted) -> Answered:
-    """Return which pod preempted a pod, and why in the earlier cluster, if that is known."""
-    from kpreempt.analysis import preempted_by
-    from kpreempt.analysis.pod_inputs import pod_name
+    """Return what ended a pod, or pods, and why a scheduler preempted it if the earlier cluster is known.
 
-    cluster, factory = context.loaded.cluster, context.scheduler
-    found = preempted_by.who_evicted(cluster, request.namespace or context.namespace, pod_name(request.pod))
-    preemptors = [each.preemptor.pod for each in found.preemptions if each.preemptor is not None]
-    if request.read_before and (earlier := request.read_before(preemptors)):
-        # The scheduler had that cluster's version.
-        configured = factory.on(earlier.cluster)
-        found = preempted_by.reconstruct(
-            found,
-            cluster,
-            earlier.cluster,
-            configured.scheduler,
-            now=context.now,
-            version=configured.assumptions,
-            # Data that plugins miss in a dump is part of the answer.
-            assumptions=earlier.assumptions if factory.extra_fields else (),
-        )
+    Raises ``UsageError`` for two namespaces, and ``NotFoundError`` for a pod about which nothing is known.
+    """
+    from kpreempt.analysis.evictions import queries
+    from kpreempt.analysis.pod_inputs import pod_name
+    from kpreempt.library.explain import PodName, parse_target
+
+    cluster, audit = context.loaded.cluster, request.audit
+    namespace = request.namespace or context.namespace
+    if not request.pod:
+        return Answered(queries.all_evictions(cluster, "" if request.all_namespaces else namespace, audit), cluster)
+    target = parse_target(request.pod, request.name or "", namespace)
+    if request.namespace and request.namespace != target.namespace:
+        raise UsageError(f"two namespaces given: {target.namespace} and -n {request.namespace}")
+    if not isinstance(target, PodName):
+        return Answered(queries.evictions_of_workload(cluster, target, audit), cluster)
+    name = pod_name(target.name)
+    if request.all_namespaces:
+        found = queries.evictions_everywhere(cluster, name, audit)
+    else:
+        found = queries.evictions_of_pod(cluster, target.namespace, name, audit)
+    if isinstance(found, EvictionsOfPod):
+        found = _reconstructed(context, request, found)
     return Answered(found, cluster)
+
+
+def _reconstructed(context: Context, request: WhoEvicted, found: EvictionsOfPod) -> EvictionsOfPod:
+    """Return the answer with each preemption explained by the earlier cluster, if that is known."""
+    preemptions = [each.preemption for each in found.items if each.preemption is not None]
+    preemptors = [each.preemptor.pod for each in preemptions if each.preemptor is not None]
+    if not request.read_before or not (earlier := request.read_before(preemptors)):
+        return found
+    from kpreempt.analysis.preempted_by import reconstruct
+
+    # The scheduler had that cluster's version.
+    factory = context.scheduler
+    configured = factory.on(earlier.cluster)
+    return reconstruct(
+        found,
+        context.loaded.cluster,
+        earlier.cluster,
+        configured.scheduler,
+        now=context.now,
+        version=configured.assumptions,
+        # Data that plugins miss in a dump is part of the answer.
+        assumptions=earlier.assumptions if factory.extra_fields else (),
+    )
 
 
 def subject_of(request: History) -> tuple[str, str, str]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kpreempt.library.gate.settings import GateSettings
     from kpreempt.library.reading import LoadedCluster
     from kpreempt.library.schedulers import SchedulerFactory
+    from kpreempt.model.audit import AuditLog
     from kpreempt.model.kueue import Workload
     from kpreempt.model.pod import Pod
     from kpreempt.schedulers.kueue import KueueConfiguration
@@ -561,12 +562,25 @@ class Queue(Request):
 
 
 class WhoEvicted(Request):
-    """Which pod preempted a pod, and why; ``read_before`` reads the earlier cluster, given the preemptors."""
+    """What ended a pod, or pods; ``read_before`` reads the earlier cluster, given the preemptors.
+
+    ``audit`` is the API server's audit log.
+    """
 
     answered_by = "recordings:who_evicted"
-    pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="Pod that was preempted; it may no longer exist.")]
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod.")] = None
+    pod: Annotated[
+        _Text,
+        POD._replace(
+            metavar="[KIND/]NAME",
+            help="Pod, which may no longer exist, or workload: web-1, NS/web-1 or deploy/web. Default: all pods of the "
+            "namespace.",
+        ),
+    ] = None
+    name: Annotated[_Text, Option(metavar="NAME", help="Name, if the first argument is a kind.")] = None
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod or workload.")] = None
+    all_namespaces: bool = False
     read_before: "Callable[[Sequence[str]], LoadedCluster | None] | None" = None
+    audit: "AuditLog | None" = None
 
 
 class Plugins(Request):

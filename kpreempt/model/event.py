@@ -42,9 +42,56 @@ KUBELET_REASONS = frozenset(
         "NetworkNotReady",
     )
 )
-# Events of these reasons are warnings; a live cluster lists all warnings once, which is faster than once per reason.
-_WARNINGS = frozenset((FAILED_SCHEDULING, *KUBELET_REASONS, *FAILED_CREATION))
-# Events of these reasons are not, or not always.
+KILLING, SUCCESSFUL_DELETE = "Killing", "SuccessfulDelete"
+OUT_OF = "OutOf"
+# The reasons with which a kubelet rejects a pod, except those that start with ``OUT_OF`` and name a resource
+# (``pkg/kubelet/kubelet.go``, ``admissionRejectionReasons``, and the plugins of ``AdmissionCheck``, v1.36.3).
+REJECTION_REASONS = frozenset(
+    (
+        "AppArmor",
+        "EmptyPodSharedPoolError",
+        "InitContainerRestartPolicyForbidden",
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "NodeShutdown",
+        "PodFeatureUnsupported",
+        "PodLevelResourcesNotSupported",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SMTAlignmentError",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+        "TaintToleration",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "UnexpectedPredicateFailureType",
+        "UnknownReason",
+        "VolumeAttachmentLimitExceeded",
+    )
+)
+# Other events about the end of pods, of kubelets, controllers and programs that evict pods (``model/terminations.py``).
+EVICTION_REASONS = frozenset(
+    (
+        "DeviceTaintManagerEviction",
+        "Disrupted",
+        "DisruptionTerminating",
+        "Evicted",
+        "EvictedByVPA",
+        "NodeControllerEviction",
+        "NodeNotReady",
+        "NodeNotSchedulable",
+        "Preempting",
+        "RemovingNode",
+        "ScaleDown",
+        "SystemOOM",
+        "TaintManagerEviction",
+        KILLING,
+        SUCCESSFUL_DELETE,
+    )
+)
+# Events of these reasons are not warnings, or not always.
 _OTHERS = frozenset((PREEMPTED,))
 
 
@@ -70,15 +117,45 @@ AUTOSCALER_REASONS = frozenset(
         *("NoCompatibleInstanceTypes", "InsufficientCapacityError", "NodeClassNotReady"),
     )
 )
-# All other events are dropped when a snapshot is read.
-RECORDED_REASONS = _WARNINGS | _OTHERS | AUTOSCALER_REASONS
+# All other events are dropped when a snapshot is read, except the descheduler's, whose reasons are its plugins' names.
+RECORDED_REASONS = frozenset(
+    (
+        *(PREEMPTED, FAILED_SCHEDULING, *KUBELET_REASONS, *FAILED_CREATION),
+        *(*REJECTION_REASONS, *EVICTION_REASONS, *AUTOSCALER_REASONS),
+    )
+)
 WARNING = "Warning"
 _WARNINGS_ONLY = f"type={WARNING}"
-# The field selectors with which a live cluster lists and watches events; no event matches two of them.
+# The events of every pod that starts, or of every change of a workload; they are the most frequent ones.
+_ROUTINE = ("Created", "Pulled", "Pulling", "ScalingReplicaSet", "Scheduled", "Started", "SuccessfulCreate")
+# The field selectors with which a live cluster lists and watches events; no event matches two of them. All warnings are
+# one list, which is faster than one list per reason.
 EVENT_SELECTORS = (_WARNINGS_ONLY, *(f"reason={reason},type!={WARNING}" for reason in sorted(_OTHERS)))
 _SOURCE = "source="
 # Those that select the other events of autoscalers.
 AUTOSCALER_SELECTORS = tuple(f"{_SOURCE}{component},type!={WARNING}" for component in COMPONENTS)
+# Those for requests about the ends of pods, which many programs report.
+EVICTION_SELECTORS = (_WARNINGS_ONLY, ",".join((f"type!={WARNING}", *(f"reason!={each}" for each in _ROUTINE))))
+_DESCHEDULER = "sigs.k8s.io.descheduler"
+
+
+class EventHeader(msgspec.Struct, frozen=True, rename="camel"):
+    """What decides whether an event is kept."""
+
+    reason: str = ""
+    reporting_component: str = ""
+    reporting_controller: str = ""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the event is kept."""
+        reporter = self.reporting_controller or self.reporting_component
+        return _is_recorded(self.reason, reporter)
+
+
+def _is_recorded(reason: str, reporter: str) -> bool:
+    is_of_descheduler = reporter.replace("/", ".") == _DESCHEDULER
+    return reason in RECORDED_REASONS or reason.startswith(OUT_OF) or is_of_descheduler
 
 
 class CreationStep(StrEnum):
@@ -118,17 +195,18 @@ class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults
         return f"{self.namespace}/{self.name}"
 
 
-class EventSource(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The reporter of an event, in its older form."""
-
-    component: str = ""
-
-
 class EventSeries(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A repeated event: how often it was seen, and when last."""
 
     last_observed_time: Time | None = None
     count: int = 0
+
+
+class EventSource(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The component that reported an event of ``v1``, on a host if it is a kubelet."""
+
+    component: str = ""
+    host: str = ""
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -179,6 +257,11 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.regarding if self.regarding.name else self.involved_object
 
     @property
+    def host(self) -> str:
+        """The node of the kubelet that reported the event; empty for other reporters, or if unknown."""
+        return self.source.host or self.deprecated_source.host
+
+    @property
     def text(self) -> str:
         """The message of the event."""
         return self.note or self.message
@@ -195,13 +278,21 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         )
         return max((time for time in times if time is not None), default=None)
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the event is kept."""
+        return _is_recorded(self.reason, self.reporting_controller or self.reporting_component)
+
     def matches(self, selector: str) -> bool:
-        """Return whether one of ``EVENT_SELECTORS`` selects the event."""
-        if selector == _WARNINGS_ONLY:
-            return self.type == WARNING
+        """Return whether one of the selectors of events selects the event."""
         if selector.startswith(_SOURCE):
             return self.type != WARNING and selector.startswith(f"{_SOURCE}{self.reporter},")
-        return self.type != WARNING and selector.startswith(f"reason={self.reason},")
+        values = {"type": self.type, "reason": self.reason}
+        for term in selector.split(","):
+            field, _, value = term.partition("=")
+            if (values[field.rstrip("!")] == value) is field.endswith("!"):
+                return False
+        return True
 
 
 # Events of pods.

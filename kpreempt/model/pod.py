@@ -336,7 +336,7 @@ NO_STATE = ContainerState()
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The state of a container, its number of restarts, and the resources that the kubelet allocated to it.
 
-    States are kept only for pods that have not started, whose phase is Pending.
+    For pods that have started, whose phase is not Pending, only states of containers that failed are kept.
     """
 
     name: str = ""
@@ -357,10 +357,13 @@ class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", omit_defa
 class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The status of a pod. ``start_time`` is missing until a kubelet accepts the pod.
 
-    ``resize`` is the state of an in-place resize until 1.32; newer versions use conditions.
+    ``reason`` and ``message`` are those of a kubelet that rejected or ended the pod. ``resize`` is the state of an
+    in-place resize until 1.32; newer versions use conditions.
     """
 
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     start_time: Time | None = None
     nominated_node_name: str = ""
     conditions: list[PodCondition] = NO_ITEMS

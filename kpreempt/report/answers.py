@@ -123,6 +123,12 @@ def _preempted_workloads(answers: Sequence[Any]) -> Iterable[str]:
     return _once(each.workload for answer in answers for each in answer.alone.targets)
 
 
+def _preemptors(items: Iterable[Any]) -> Iterable[str | None]:
+    """The pods for which others were preempted."""
+    preemptions = (each.preemption for each in items if each.preemption is not None)
+    return (each.preemptor.pod for each in preemptions if each.preemptor is not None)
+
+
 def _budgets_with_findings(audit: Any) -> Iterable[str]:
     return [item.budget for item in audit.items if item.findings]
 
@@ -160,11 +166,16 @@ ROWS = (
         report="pending.report:report",
     ),
     Row(
-        "verdict.who_evicted:PreemptionsOfPod",
-        names=lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
-        items=attrgetter("preemptions"),
+        "verdict.who_evicted:EvictionsOfPod",
+        names=lambda answer: _once(_preemptors(answer.items)),
         formats=PAGE_FORMATS,
         report="who_evicted:report",
+    ),
+    Row(
+        "verdict.who_evicted:EvictedPods",
+        names=lambda answer: [each.victim.pod for each in answer.items],
+        formats=PAGE_FORMATS,
+        report="evicted_pods:report",
     ),
     Row("verdict.at_risk:PodsAtRisk", report="at_risk:report"),
     # The names are those of budgets with findings; the lines end with workloads that have no budget.

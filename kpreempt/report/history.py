@@ -8,6 +8,7 @@ from kpreempt.report.amounts import count, format_time
 from kpreempt.report.blocks import Block, Code, Phrase, Report, Section, Sentence, Span, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.terminations import brief
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 
 
@@ -43,6 +44,8 @@ def _describe(step: HistoryEvent, answer: History) -> Phrase:
     if step.type is HistoryEventType.PREEMPTED:
         return (f"{pod}", Span("preempted", "warn"), f"{on} by {step.preemptor}")
     if step.type is HistoryEventType.TERMINATING:
+        if step.termination is not None:
+            return (f"{pod}{brief(step.termination)}{on}",)
         return (f"{pod}{f'evicted{on}: {step.message}' if step.message else f'deleted{on}, terminating'}",)
     if step.type is HistoryEventType.WATCH_GAP:
         until = f" until {format_time(step.until)}" if step.until is not None else ""

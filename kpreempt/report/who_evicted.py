@@ -1,59 +1,154 @@
-"""Why a pod was evicted: a sentence on the last eviction, then each eviction with its evidence."""
+"""What ended a pod: a sentence on its last end, then each end with its evidence, and each preemption explained."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from kpreempt.model.event import PREEMPTED
+from kpreempt.model.terminations import EvidenceSource, TerminationCause
 from kpreempt.report.amounts import count, format_duration, format_since, format_snapshot, format_time
-from kpreempt.report.blocks import Phrase, Report, Rows, Section, Span, Words, joined, name, strong
+from kpreempt.report.blocks import Phrase, Report, Rows, Section, Sentence, Span, Words, joined, name, strong
 from kpreempt.report.evidence import assumption_sections, describe, format_budgets, join_names
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.terminations import preemptor_name, sentence
+from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import are_budgets_unread
 from kpreempt.verdict.who_evicted import (
+    EvictionsOfPod,
     Evidence,
+    EvidenceText,
     PodLocation,
     PodPhase,
+    PodTermination,
     Preemption,
-    PreemptionsOfPod,
     Reconstruction,
     ReconstructionResult,
+    Sources,
 )
 
 _NAMES = 4
-_EVICTION = 60
+_EVICTION, _LOOKED_AT = 60, 20
+_SOURCES = {
+    EvidenceSource.CONDITION: "CONDITION",
+    EvidenceSource.STATUS: "STATUS",
+    EvidenceSource.CONTAINER: "CONTAINER",
+    EvidenceSource.EVENT: "EVENT",
+    EvidenceSource.AUDIT_LOG: "AUDIT LOG",
+}
+# Names that another pod may have had before.
+_STABLE_OWNERS = ("", "StatefulSet")
 
 
-def report(answer: PreemptionsOfPod, options: RenderOptions) -> Report:
-    """A section per eviction, latest first."""
-    was = " was preempted" if answer.preemptions else " has no known preemption"
+def report(answer: EvictionsOfPod, options: RenderOptions) -> Report:
+    """A sentence on the last end of the pod, then a section per end with its evidence, latest first."""
+    latest = answer.items[0] if answer.items else None
+    is_open = latest is None and answer.victim.phase is PodPhase.NOT_FOUND
+    is_bad = is_open or (latest is not None and (latest.is_eviction or latest.cause is not TerminationCause.DELETED))
     lacks_budgets = are_budgets_unread(answer.assumptions)
-    # Without events, little can be concluded.
-    is_known = not answer.preemptions and not answer.assumptions and answer.has_events
+    is_uncertain = is_open or (latest is not None and latest.cause is TerminationCause.DELETED)
+    looked = looked_at(answer.sources, answer.assumptions)
     return Report(
-        title=(name(answer.victim.pod), Span(was, "strong")),
-        tone="good" if is_known else "warn",
+        title=(name(answer.victim.pod), Span(f" {_title(answer)}", "strong")),
+        tone="warn" if is_bad else "good",
         lead=_headline(answer, options),
         facts=[_victim_facts(answer, options)],
         sections=[
-            *(_eviction(each, number, lacks_budgets) for number, each in enumerate(answer.preemptions, 1)),
+            *(
+                _eviction(each, number, lacks_budgets, options)
+                for number, each in enumerate(answer.items, 1)
+                if each.evidence
+            ),
+            *([looked] if is_uncertain or options.is_full else []),
             *assumption_sections(answer.assumptions),
         ],
+        more=[("--audit-log FILE", "which user or program requested it")] if _lacks_client(answer) else [],
         command="who-evicted",
     )
 
 
-def _eviction(preemption: Preemption, number: int, lacks_budgets: bool) -> Section:
-    source = "CONDITION" if preemption.evidence == Evidence.CONDITION else "EVENT"
-    when = format_time(preemption.at) if preemption.at else ""
+def looked_at(sources: Sources, assumptions: Sequence[Assumption]) -> Section:
+    """What an answer is based on, and what it lacks."""
+    unread = unread_events(assumptions)
+    if unread:
+        events = f"events {unread}"
+    elif not sources.has_events:
+        events = "no events (a snapshot needs kubectl get events -A)"
+    else:
+        since, until = sources.events_since, sources.events_until
+        times = f", from {format_time(since)} to {format_time(until)}" if since and until else ""
+        events = f"{count(sources.events, 'event')} about terminated pods{times} (API servers keep them for an hour)"
+    if sources.audit_requests is None:
+        audit = "no audit log"
+    else:
+        since, until = sources.audit_since, sources.audit_until
+        times = f" from {format_time(since)} to {format_time(until)}" if since and until else ""
+        audit = f"an audit log{times}"
+    words = f"conditions and statuses of pods; {events}; {audit}"
+    return Section("LOOKED AT", blocks=[Sentence(words)], is_inline=True, is_reasoning=True, priority=_LOOKED_AT)
+
+
+def unread_events(assumptions: Sequence[Assumption]) -> str:
+    """Why events could not be read, or an empty text if they were."""
+    return next((each.message for each in assumptions if each.subject == "Event"), "")
+
+
+def _lacks_client(answer: EvictionsOfPod) -> bool:
+    if answer.sources.audit_requests is not None or not answer.items:
+        return False
+    latest = answer.items[0]
+    is_unknown = latest.client is None or latest.client.is_likely
+    return latest.cause is TerminationCause.DELETED or (latest.cause is TerminationCause.EVICTION_API and is_unknown)
+
+
+def _title(answer: EvictionsOfPod) -> str:
+    if answer.items:
+        return "was evicted" if answer.items[0].is_eviction else "was not evicted"
+    return "is gone" if answer.victim.phase is PodPhase.NOT_FOUND else "was not evicted"
+
+
+def _eviction(item: PodTermination, number: int, lacks_budgets: bool, options: RenderOptions) -> Section:
+    when = format_time(item.at) if item.at else ""
+    first = item.evidence[0]
+    rows = list(_facts(item.preemption, lacks_budgets)) if item.preemption is not None else list(_facts_of(item))
+    known = {first.message}
+    for each in item.evidence[1:]:
+        # The same text in the condition, the status and the event is shown once.
+        if options.is_full or not any(each.message.strip() in text for text in known):
+            known.add(each.message)
+            rows.append((_SOURCES[each.source].lower(), _quoted(each)))
     return Section(
-        source,
-        (f"{when}: " if when else "", preemption.message),
-        [Rows(list(_facts(preemption, lacks_budgets)))],
-        heading=f"Eviction at {when or 'an unknown time'}",
+        _SOURCES[first.source],
+        _quoted(first),
+        [Rows(rows)],
+        heading=f"{'Eviction' if item.is_eviction else 'End'} at {when or 'an unknown time'}",
         anchor=f"eviction-{number}",
         is_inline=True,
-        priority=_EVICTION,
+        priority=_EVICTION - min(number, 10),
     )
+
+
+def _quoted(evidence: EvidenceText) -> str:
+    """The text with its time and, unless the text is the scheduler's, its reason."""
+    when = f"{format_time(evidence.at)}: " if evidence.at else ""
+    reporter = f" ({evidence.reporter})" if evidence.source is EvidenceSource.EVENT and evidence.reporter else ""
+    texts = [evidence.message] if evidence.reason == PREEMPTED else [evidence.reason, evidence.message]
+    if evidence.source is EvidenceSource.AUDIT_LOG:
+        texts = [evidence.message]
+    return f"{when}{': '.join(filter(None, texts))}{reporter}"
+
+
+def _facts_of(item: PodTermination) -> Iterable[tuple[str, Words]]:
+    """What is known of an end that is no preemption, in addition to the sentence."""
+    client, alike = item.client, item.alike
+    if client is not None and client.user_agent:
+        yield "client", client.user_agent
+    if item.rejected_requests:
+        yield "before", f"{count(item.rejected_requests, 'eviction request')} rejected, for example by a budget"
+    # The sentence about a rejection counts them.
+    if alike is not None and item.cause is not TerminationCause.REJECTED:
+        since, until = alike.since, alike.until
+        times = f", created from {format_time(since)} to {format_time(until)}" if since and until else ""
+        yield "also", f"{count(alike.pods, 'more pod')} of {alike.owner}{times}"
 
 
 def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
@@ -105,13 +200,23 @@ def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tupl
     yield "reprieve", (f"not reprieved: {why}", *budgets)
 
 
-def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
-    """Whether the pod was preempted, by which pod and when, in a sentence or two."""
+def _headline(answer: EvictionsOfPod, options: RenderOptions) -> Phrase:
+    """What ended the pod, when and why, in a sentence or two."""
+    if not answer.items:
+        return _nothing_known(answer)
+    latest = answer.items[0]
+    says = _preempted(answer, latest, options) if latest.preemption is not None else None
+    words = says or sentence(answer.victim.pod, latest, options.now)
+    is_earlier = bool(answer.victim.uid) and latest.uid not in ("", answer.victim.uid)
+    if is_earlier and answer.victim.phase is not PodPhase.NOT_FOUND:
+        return ("An earlier pod of this name ended: ", *words)
+    return words
+
+
+def _preempted(answer: EvictionsOfPod, item: PodTermination, options: RenderOptions) -> Phrase:
+    last = item.preemption
+    assert last is not None
     victim = strong(answer.victim.pod)
-    if not answer.preemptions:
-        was_not = Span(" was not preempted by a scheduler", "warn" if answer.disruption else "good")
-        return (victim, was_not, ", as far as the snapshot shows: ", *_why_nothing(answer))
-    last = answer.preemptions[0]
     since = format_since(last.at, options.now)
     when = f", {since}{'' if since.startswith('since') else ' ago'}" if last.at else ""
     if last.preemptor is not None:
@@ -125,7 +230,7 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
             f"{priority}{node}{when}.",
         )
     if last.evidence == Evidence.CONDITION:
-        unread = _unread_events(answer)
+        unread = unread_events(answer.assumptions)
         why = (
             f"; the event would name the preemptor, but events {unread}"
             if unread
@@ -135,35 +240,31 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
     return (victim, Span(" was preempted", "warn"), f"{when}; the event does not name the preemptor.")
 
 
-def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
-    if answer.disruption:
-        return ("its DisruptionTarget condition reads ", strong(answer.disruption.rstrip(".")), ".")
-    if unread := _unread_events(answer):
-        return (f"it has no DisruptionTarget condition, and events {unread}.",)
-    event = (
-        "there is no Preempted event"
-        if answer.has_events
-        else "no Preempted event was read (a snapshot needs kubectl get events -A)"
-    )
-    return (f"{event}, and the pod has no DisruptionTarget condition. API servers keep events for an hour by default.",)
-
-
-def _unread_events(answer: PreemptionsOfPod) -> str:
-    """Why events could not be read, or an empty text if they were."""
-    return next((each.message for each in answer.assumptions if each.subject == "Event"), "")
+def _nothing_known(answer: EvictionsOfPod) -> Phrase:
+    """What the pod itself shows if nothing ended it: whether it goes on, and what is unknown."""
+    pod = answer.victim
+    subject = strong(pod.pod)
+    not_evicted = Span(" was not evicted", "good")
+    if pod.phase is PodPhase.NOT_FOUND:
+        gone = Span(" is gone", "warn")
+        return (subject, gone, ", and nothing shows what ended it: neither an eviction nor anything else is excluded.")
+    if pod.phase is PodPhase.FINISHED:
+        return (subject, not_evicted, ": it finished, and nothing but its containers ended it.")
+    goes_on = f"it is running on {pod.node}" if pod.phase is PodPhase.RUNNING else "it is pending, and never ran"
+    earlier = ""
+    if pod.owner.partition(" ")[0] in _STABLE_OWNERS:
+        earlier = " Whether an earlier pod of this name was evicted is unknown: events are kept for an hour."
+    return (subject, not_evicted, f": {goes_on}.{earlier}")
 
 
 def _name_of_preemptor(preemption: Preemption) -> Phrase:
     """The preemptor, by its UID if its name is unknown."""
     preemptor = preemption.preemptor
     assert preemptor is not None
-    kind = "pod group " if preemption.is_pod_group else ""
-    if preemptor.pod:
-        return (kind, strong(preemptor.pod))
-    return (kind or "a pod known only by UID, ", strong(preemptor.uid))
+    return preemptor_name(preemptor.pod, preemptor.uid, is_pod_group=preemption.is_pod_group)
 
 
-def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
+def _victim_facts(answer: EvictionsOfPod, options: RenderOptions) -> str:
     """The victim's location, owner and priority, and when its grace period ends."""
     facts = [_describe_location(answer.victim)]
     if answer.victim.owner:
@@ -176,7 +277,7 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
             facts[-1] = f"grace period ended at {format_time(answer.terminating_until)}, {format_duration(over)} ago"
     if answer.finalizers:
         facts.append(f"held by finalizer {join_names(answer.finalizers)}")
-    return f"victim: {' · '.join(facts)}"
+    return f"pod: {' · '.join(facts)}"
 
 
 def _describe_location(pod: PodLocation) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
+from kpreempt.model.event import EventHeader
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields, ObjectKind
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, SALT, AnnotatedMeta, ObjectMeta, Time
@@ -62,8 +63,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     cluster, unmodified; documents may contain secrets and must not be written to any file. The
     ``extra_fields``, which plugins read, become part of the cluster.
 
-    The rest applies to live clusters; a dump has what it has. Events are read ``with_events``, and what autoscalers
-    report ``with_autoscalers``. Kinds without records
+    The rest applies to live clusters; a dump has what it has. Events are read ``with_events``, what autoscalers report
+    ``with_autoscalers``, and what is reported on pods that end ``with_evictions``. Kinds without records
     (``COMPARED_KINDS``) are read if they are in ``compare_kinds``, by name, and only for ``keep_document``. Kinds in
     ``skip_kinds``, by name, are not read, as if there were none.
     """
@@ -72,6 +73,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     extra_fields: ExtraFields = NO_EXTRAS
     with_events: bool = False
     with_autoscalers: bool = False
+    with_evictions: bool = False
     compare_kinds: Collection[str] = ()
     skip_kinds: Container[str] = ()
 
@@ -90,16 +92,12 @@ class NamedObject(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class _Reason(msgspec.Struct, frozen=True):
-    reason: str = ""
-
-
 class _Annotated(msgspec.Struct, frozen=True):
     metadata: AnnotatedMeta = AnnotatedMeta()
 
 
 _HEADER = msgspec.json.Decoder(_Header)
-_REASON = msgspec.json.Decoder(_Reason)
+_EVENT_HEADER = msgspec.json.Decoder(EventHeader)
 _ANNOTATED = msgspec.json.Decoder(_Annotated)
 _NAME_DECODER = msgspec.json.Decoder(NamedObject)
 # Kinds that no snapshot has but that are known to be namespaced.
@@ -316,10 +314,10 @@ class Collector:
         """Decode an object and keep it, or decide between two of the same name."""
         if store.kind.reasons:
             try:
-                reason = _REASON.decode(json).reason
+                is_kept = _EVENT_HEADER.decode(json).is_recorded
             except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
-                reason = ""
-            if reason not in store.kind.reasons:
+                is_kept = False
+            if not is_kept:
                 self._skipped[store.kind.name] += 1
                 return
         if store.kind.annotation and not _has_annotation(json, store.kind.annotation):

@@ -39,6 +39,7 @@ from kpreempt.model.pod import (
     NO_STATE,
     AllAnnotations,
     Container,
+    ContainerState,
     ContainerStatus,
     Pod,
     PodAnnotations,
@@ -460,11 +461,16 @@ class PodDecoder:
         return known
 
     def _relevant(self, statuses: list[ContainerStatus]) -> list[ContainerStatus]:
-        """Return the statuses with allocated resources or restarts, without states; the others are not read."""
+        """Return the statuses with allocated resources, restarts or failures; the others are not read."""
         relevant = [
-            each if each.state == each.last_state == NO_STATE else replace(each, state=NO_STATE, last_state=NO_STATE)
-            for each in statuses
-            if each.restart_count or each.resources is not None or each.allocated_resources
+            each
+            for each in (
+                replace(each, state=_failed(each.state), last_state=_failed(each.last_state))
+                if each.state is not NO_STATE or each.last_state is not NO_STATE
+                else each
+                for each in statuses
+            )
+            if each.restart_count or each.resources is not None or each.allocated_resources or each.state != NO_STATE
         ]
         if not relevant:
             return NO_ITEMS
@@ -475,10 +481,20 @@ class PodDecoder:
                 *each.allocated_resources,
                 *map(id, each.allocated_resources.values()),
                 _key(each.resources),
+                each.state,
+                each.last_state,
             )
             for each in relevant
         )
         return self._statuses.setdefault(key, relevant)
+
+
+def _failed(state: ContainerState) -> ContainerState:
+    """Return the state of a container that failed, without its own message, which may be private."""
+    ended = state.terminated
+    if ended is None or not (ended.exit_code or ended.reason == "OOMKilled"):
+        return NO_STATE
+    return ContainerState(terminated=replace(ended, message="", started_at=None))
 
 
 def _key(resources: ResourceRequirements | None) -> Hashable:

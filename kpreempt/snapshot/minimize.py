@@ -26,6 +26,7 @@ from kpreempt.model.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from kpreempt.model.terminations import DISRUPTION, is_known_text
 from kpreempt.model.volcano import (
     HIERARCHY,
     HIERARCHY_WEIGHTS,
@@ -91,15 +92,22 @@ def _trim_pod(pod: Pod) -> Pod:
         # Only its presence matters; the value is the static pod's hash.
         metadata = msgspec.structs.replace(pod.metadata, annotations=annotations.changed(config_mirror=""))
         pod = msgspec.structs.replace(pod, metadata=metadata)
-    conditions = pod.status.conditions
-    if not any(map(_has_unknown_message, conditions)):
-        return pod
-    trimmed = [msgspec.structs.replace(each, message="") if _has_unknown_message(each) else each for each in conditions]
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=trimmed))
+    status = pod.status
+    if status.message and not is_known_text(status.message):
+        status = msgspec.structs.replace(status, message="")
+    if any(map(_has_unknown_message, status.conditions)):
+        trimmed = [
+            msgspec.structs.replace(each, message="") if _has_unknown_message(each) else each
+            for each in status.conditions
+        ]
+        status = msgspec.structs.replace(status, conditions=trimmed)
+    return pod if status is pod.status else msgspec.structs.replace(pod, status=status)
 
 
 def _has_unknown_message(condition: PodCondition) -> bool:
-    return bool(condition.message) and condition.type != _SCHEDULERS_CONDITION
+    if not condition.message or condition.type == _SCHEDULERS_CONDITION:
+        return False
+    return condition.type != DISRUPTION or not is_known_text(condition.message)
 
 
 def _trim_annotations(record: Record) -> Record:
@@ -135,16 +143,20 @@ def _has_unread_text(condition: NodeCondition) -> bool:
 
 
 def _trim_event(event: Event) -> Event:
-    """Keep what kubelets, autoscalers and controllers report, and the scheduler's own words to victims."""
+    """Keep reports of kubelets, autoscalers and controllers, and known texts about ends of pods."""
     if event.reason in KUBELET_REASONS or autoscaler_of(event) is not None:
         return event
     if event.reason in FAILED_CREATION:
         note, message = map(without_quotations, (event.note, event.message))
     else:
-        note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
+        note, message = (text if _is_read(text) else "" for text in (event.note, event.message))
     if (note, message) == (event.note, event.message):
         return event
     return msgspec.structs.replace(event, message=message, note=note)
+
+
+def _is_read(text: str) -> bool:
+    return PREEMPTED_TEXT.fullmatch(text.strip()) is not None or is_known_text(text)
 
 
 def _trim_workload(workload: Record) -> Record:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION
+from kpreempt.verdict.who_evicted import PodTermination
 
 
 class HistoryEventType(StrEnum):
@@ -33,8 +34,9 @@ class HistoryEventType(StrEnum):
 class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One event; ``at`` is its time. ``pod`` is ``namespace/name``, empty if the event is not about a pod.
 
-    ``victims`` were evicted for a nomination; ``preemptor`` is the pod that another one was evicted for. ``command``
-    are the words after ``kpreempt`` that explain the decision, if there was one.
+    ``termination`` is what ended a pod, if anything shows it. ``victims`` were evicted for a nomination; ``preemptor``
+    is the pod that another one was evicted for. ``command`` are the words after ``kpreempt`` that explain the decision,
+    if there was one.
     """
 
     at: datetime
@@ -42,6 +44,7 @@ class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     pod: str = ""
     node: str = ""
     message: str = ""
+    termination: PodTermination | None = None
     victims: list[str] = []
     preemptor: str = ""
     until: datetime | None = None

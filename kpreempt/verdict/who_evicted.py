@@ -1,10 +1,13 @@
-"""Why a pod was evicted: what events and conditions say, and a reconstruction from an earlier snapshot."""
+"""Why a pod ended: what conditions, status, events and audit logs say, and which pod preempted it and why."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from kpreempt.model.terminations import EndedContainer, EvidenceSource, Pressure, Termination, TerminationCause
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption, Reprieve
 from kpreempt.verdict.status import Outcome, Status
@@ -104,20 +107,153 @@ class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
     reconstruction: Reconstruction | None = None
 
 
-class PreemptionsOfPod(Record, frozen=True, kw_only=True):
-    """The known evictions of a pod, latest first.
+class EvidenceText(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One text that an answer is based on. ``reporter`` is the component that wrote it, if that is known."""
 
-    ``disruption`` is the reason and message of the pod's DisruptionTarget condition, empty without one.
-    ``terminating_until`` is when the grace period of a victim that still exists ends. ``has_events`` says whether the
-    snapshot has any events; if they could not be read, the ``assumptions`` say so.
+    source: EvidenceSource
+    at: datetime | None = None
+    reason: str = ""
+    message: str = ""
+    reporter: str = ""
+
+
+class EvictionClient(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What requested an eviction or a deletion.
+
+    ``name`` is a program, such as ``kubectl drain`` or ``Karpenter``, and ``detail`` the reason that it states. An
+    audit log has the ``user`` and the ``user_agent``. If it ``is_likely``, only the state of the node points to it;
+    ``signs`` are what it is recognized by.
+    """
+
+    name: str = ""
+    detail: str = ""
+    user: str = ""
+    user_agent: str = ""
+    is_likely: bool = False
+    signs: list[str] = []
+
+
+class EvictingTaint(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A NoExecute taint of the pod's node that evicts the pod, after ``toleration_seconds`` if the pod tolerates it."""
+
+    taint: str
+    toleration_seconds: int | None = None
+
+
+class AlikePods(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Other pods of the same ``owner`` that ended for the same reason, created between ``since`` and ``until``."""
+
+    owner: str
+    pods: int
+    since: datetime | None = None
+    until: datetime | None = None
+    nodes: list[str] = []
+
+
+class PodTermination(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """The end of a pod, or of a container of a pod that goes on.
+
+    ``uid`` is that of the pod, which differs from another pod's of the same name. ``owner`` is the object that deleted
+    the pod, or whose deletion did. ``message`` is the most specific text. ``taints`` are those that the node still has.
+    """
+
+    cause: TerminationCause
+    is_eviction: bool = False
+    at: datetime | None = None
+    uid: str = ""
+    node: str = ""
+    reason: str = ""
+    message: str = ""
+    client: EvictionClient | None = None
+    pressure: Pressure | None = None
+    taints: list[EvictingTaint] = []
+    container: EndedContainer | None = None
+    owner: str = ""
+    alike: AlikePods | None = None
+    preemption: Preemption | None = None
+    rejected_requests: int = 0
+    evidence: list[EvidenceText] = []
+
+    @classmethod
+    def of_texts(cls, says: Sequence[Termination], **known: Any) -> PodTermination:
+        """What the texts say, of which the first determines the cause, completed by what else is ``known``.
+
+        The other texts count if they say the same, or if they only have more about it.
+        """
+        cause = says[0].cause
+        says = [each for each in says if each.cause is cause]
+        times = [each.at for each in says if each.at is not None]
+        pressures = [each.pressure for each in says if each.pressure is not None]
+        reported = next((each for each in says if each.client), None)
+        values: dict[str, Any] = {
+            "at": (max if cause.ends_container_only else min)(times, default=None),
+            "reason": next((each.reason for each in says if each.source is EvidenceSource.STATUS), says[0].reason),
+            "message": max((each.message for each in says), key=len),
+            "client": EvictionClient(name=reported.client, detail=reported.detail) if reported else None,
+            "pressure": next((each for each in pressures if each.usage), next(iter(pressures), None)),
+            "container": next((each.container for each in says if each.container is not None), None),
+            "owner": says[0].detail if cause is TerminationCause.DELETED_BY_OWNER else "",
+            "evidence": [
+                EvidenceText(
+                    source=each.source, at=each.at, reason=each.reason, message=each.message, reporter=each.reporter
+                )
+                for each in says
+                if each.source is not EvidenceSource.OBJECT
+            ],
+        }
+        return cls(cause=cause, is_eviction=cause.is_eviction, **{**values, **known})
+
+
+class Sources(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What was looked at: the number of events about ends of pods, their times, and the times of the audit log.
+
+    ``has_events`` says whether the input has any events; if they could not be read, the answer's assumptions say so.
+    """
+
+    has_events: bool = False
+    events: int = 0
+    events_since: datetime | None = None
+    events_until: datetime | None = None
+    audit_requests: int | None = None
+    audit_since: datetime | None = None
+    audit_until: datetime | None = None
+
+
+class EvictionsOfPod(Record, frozen=True, kw_only=True):
+    """What is known about the end of a pod and of earlier pods of the same name, the latest first.
+
+    ``terminating_until`` is when the grace period of a pod that still exists ends.
     """
 
     api_version: str = API_VERSION
-    kind: str = "PreemptionsOfPod"
+    kind: str = "EvictionsOfPod"
     victim: PodLocation
-    has_events: bool = False
     terminating_until: datetime | None = None
     finalizers: list[str] = []
-    disruption: str = ""
-    preemptions: list[Preemption] = []
+    items: list[PodTermination] = []
+    sources: Sources = Sources()
+    assumptions: list[Assumption] = []
+
+
+class EvictedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod that ended or whose container did. ``is_by_name``: it is gone, and only its name shows its owner."""
+
+    victim: PodLocation
+    is_by_name: bool = False
+    items: list[PodTermination] = []
+
+
+class EvictedPods(Record, frozen=True, kw_only=True):
+    """What happened to the pods of a workload or a namespace, the latest first.
+
+    ``selection`` is the workload (``Deployment shop/web``) or ``namespace shop``; empty for all. ``running`` is the
+    number of its pods that go on.
+    """
+
+    api_version: str = API_VERSION
+    kind: str = "EvictedPods"
+    selection: str = ""
+    running: int = 0
+    items: list[EvictedPod] = []
+    sources: Sources = Sources()
     assumptions: list[Assumption] = []

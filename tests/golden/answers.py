@@ -25,6 +25,8 @@ _BUDGETS = ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"),
 _AFTER = FIXTURES / "aftermath"
 _AFTERMATH = ["-f", str(_AFTER / "checkout.yaml"), "--snapshot", str(_AFTER / "cluster.yaml"), "--now", NOW]
 _BEFORE = ["--before", str(_ON_CALL / "before.yaml")]
+_EVICTIONS = ["--snapshot", str(FIXTURES / "evictions" / "cluster.yaml"), "--now", NOW]
+_AUDIT_LOG = ["--audit-log", str(FIXTURES / "evictions" / "audit.log")]
 
 _MISSING = ["--snapshot", str(FIXTURES / "missing-pods" / "cluster.yaml"), "--now", "2026-11-22T12:00:00Z"]
 
@@ -79,6 +81,13 @@ ANSWERS: dict[str, list[str]] = {
     "who-evicted-by-uid-only.txt": ["who-evicted", "encode-9", "-n", "batch", *_SNAPSHOT, *_BEFORE],
     "who-evicted-nobody.txt": ["who-evicted", "web-1", "-n", "shop", *_SNAPSHOT],
     "who-evicted.json": ["who-evicted", "encode-2", "-n", "batch", *_SNAPSHOT, *_BEFORE, "-o", "json"],
+    **{
+        f"who-evicted-{name}.txt": ["who-evicted", name, "-n", "shop", *_EVICTIONS]
+        for name in ("critical", "pressure", "tainted", "drained", "orphan", "loop-0", "oom", "probed", "leaving")
+    },
+    "who-evicted-by-audit-log.txt": ["who-evicted", "evicted", "-n", "shop", *_EVICTIONS, *_AUDIT_LOG],
+    "who-evicted-workload.txt": ["who-evicted", "rs/loop", "-n", "shop", *_EVICTIONS],
+    "who-evicted-pressure.json": ["who-evicted", "pressure", "-n", "shop", *_EVICTIONS, "-o", "json"],
     "at-risk.txt": ["at-risk", "-n", "batch", *_SNAPSHOT],
     "at-risk-verbose.txt": ["at-risk", "-n", "batch", *_SNAPSHOT, "-v"],
     "at-risk-by-label.txt": ["at-risk", "-n", "shop", "-l", "app=web", *_SNAPSHOT],

@@ -49,6 +49,10 @@ _COMMANDS = {
         *("who-evicted", "encode-1", "-n", "batch", *_ON_CALL),
         *("--before", str(FIXTURES / "on-call" / "before.yaml")),
     ],
+    "who-evicted-namespace": [
+        *("who-evicted", "-n", "shop", "--now", NOW),
+        *("--snapshot", str(FIXTURES / "evictions" / "cluster.yaml")),
+    ],
     "budgets": ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW],
     "at-risk": ["at-risk", "-n", "batch", *_ON_CALL],
     "queue": ["queue", *_ON_CALL],

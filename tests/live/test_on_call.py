@@ -66,7 +66,7 @@ def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Sit
     checkout = eviction.current(situation.plane, eviction.CHECKOUT)
     assert (answer["victim"]["phase"], answer["victim"]["uid"]) == ("Terminating", victim["uid"])
     assert (answer["terminatingUntil"], answer["finalizers"]) == (victim["deletionTimestamp"], [eviction.FINALIZER])
-    [preemption] = answer["preemptions"]
+    [preemption] = [each["preemption"] for each in answer["items"]]
     assert preemption["message"] == event["message"]
     assert preemption["message"] == f"Preempted by pod {checkout['metadata']['uid']} on node osprey-1"
     assert preemption["preemptor"] == {
@@ -84,11 +84,11 @@ def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Sit
 
 
 def test_a_pod_that_was_not_evicted(situation: Situation) -> None:
-    assert situation.answer("who-evicted", "web-1", "-n", SHOP)["preemptions"] == []
+    assert situation.answer("who-evicted", "web-1", "-n", SHOP)["items"] == []
     ran = kubectl_kpreempt(situation.plane.kubeconfig, "who-evicted", "web-9", "-n", SHOP)
     assert (ran.code, ran.out) == (3, "")
     assert ran.message == (
-        f'pod "web-9" in namespace "{SHOP}" not found, and no event shows that it was preempted: '
+        f'pod "web-9" in namespace "{SHOP}" not found, and no event is about it: '
         "API servers keep events for an hour by default"
     )
 

@@ -174,7 +174,7 @@ def _explain_a_victim(plane: ControlPlane, folder: str, capsys: pytest.CaptureFi
         namespace, _, name = victim.partition("/")
         assert run(["who-evicted", name, "-n", namespace, "--kubeconfig", str(plane.kubeconfig)]) != 0
         reported = answered(capsys, "who-evicted", name, "-n", namespace, "--snapshot", folder)
-        (preemption,) = reported["preemptions"]
+        (preemption,) = [each["preemption"] for each in reported["items"]]
         assert preemption["preemptor"]["pod"] == trace.decision.pod
         assert preemption["reconstruction"]["result"] == "Confirmed"
         return

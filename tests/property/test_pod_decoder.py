@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.frozen import NO_ITEMS
-from kpreempt.model.pod import NO_STATE, ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
+from kpreempt.model.pod import NO_STATE, ContainerState, ContainerStatus, Pod, PodAnnotations, PodCondition, Volume
 from kpreempt.snapshot import decode
 from kpreempt.snapshot.decode import PodDecoder, decoder_of
 from tests.strategies import Object, running_pods
@@ -33,7 +33,14 @@ CONDITIONS = st.sampled_from(
     ]
 )
 STATUSES = st.sampled_from(
-    [{"name": "a"}, {"name": "a", "restartCount": 1}, {"name": "a", "allocatedResources": {"cpu": "1000m"}}]
+    [
+        {"name": "a"},
+        {"name": "a", "restartCount": 1},
+        {"name": "a", "allocatedResources": {"cpu": "1000m"}},
+        {"name": "a", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "m"}}},
+        {"name": "a", "restartCount": 2, "lastState": {"terminated": {"exitCode": 1}}, "state": {"running": {}}},
+        {"name": "a", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}},
+    ]
 )
 PLACES = st.sampled_from(
     [
@@ -133,8 +140,18 @@ def _telling(statuses: list[ContainerStatus], phase: str) -> list[ContainerStatu
     if phase == "Pending":
         return statuses
     telling = [
-        msgspec.structs.replace(each, state=NO_STATE, last_state=NO_STATE)
+        msgspec.structs.replace(each, state=_failed(each.state), last_state=_failed(each.last_state))
         for each in statuses
-        if each.restart_count or each.resources is not None or each.allocated_resources
+        if each.restart_count
+        or each.resources is not None
+        or each.allocated_resources
+        or _failed(each.state) != NO_STATE
     ]
     return telling or (NO_ITEMS if statuses else statuses)
+
+
+def _failed(state: ContainerState) -> ContainerState:
+    ended = state.terminated
+    if ended is None or not (ended.exit_code or ended.reason == "OOMKilled"):
+        return NO_STATE
+    return ContainerState(terminated=msgspec.structs.replace(ended, message="", started_at=None))

@@ -91,11 +91,11 @@ def inputs_in_cluster(
     one, or from the template in ``documents`` if there are no pods. Raises ``NotFoundError`` if the workload does not
     exist, and ``InputError`` if nothing shows what its pods look like.
     """
-    own = _pods_of(cluster, workload)
-    record = next((each for each in _RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
+    own = pods_of_workload(cluster, workload)
+    record = record_of_workload(cluster, workload)
     document = next((each for each in documents if _names(each, workload)), None)
     if record is None and document is None and not own:
-        raise _unknown(cluster, workload)
+        raise unknown_workload(cluster, workload)
     active = [pod for pod in own if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
     waiting = in_queue_order([pod for pod in active if not pod.spec.node_name], FailedAttempts(cluster.events))
     running = len(active) - len(waiting)
@@ -304,7 +304,7 @@ class _Maker:
         return pod
 
 
-def _pods_of(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
+def pods_of_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
     """All pods of a workload, including finished and terminating ones."""
     kind, namespace, name = workload
     owners = {(kind, name)}
@@ -359,7 +359,13 @@ def _names(document: Document, workload: WorkloadName) -> bool:
     )
 
 
-def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
+def record_of_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> Any:
+    """The workload's record, or ``None``; always ``None`` for a CronJob."""
+    return next((each for each in _RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
+
+
+def unknown_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
+    """The error for a workload that is not in the cluster: where else there is one of that name."""
     kind, namespace, name = workload
     records = _RECORDS[kind](cluster)
     elsewhere = sorted(each.metadata.namespace for each in records if each.metadata.name == name)

@@ -25,7 +25,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
-from kpreempt.model.event import AUTOSCALER_SELECTORS, COMPONENTS, EVENT_SELECTORS
+from kpreempt.model.event import AUTOSCALER_SELECTORS, COMPONENTS, EVENT_SELECTORS, EVICTION_SELECTORS
 from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.batches import Batch, ServerVersion, fixed_line
@@ -145,9 +145,10 @@ class _Reader:
             self._begin(Listing(pods, ""))
             self._begin(None)
             if needs.with_events:
-                for selector in EVENT_SELECTORS:
+                for selector in EVICTION_SELECTORS if needs.with_evictions else EVENT_SELECTORS:
                     self._begin(Listing(EVENTS, "", selector=selector))
-            if needs.with_autoscalers:
+            # Those about ends of pods include what autoscalers report.
+            if needs.with_autoscalers and not needs.with_evictions:
                 for selector in AUTOSCALER_SELECTORS:
                     self._begin(Listing(EVENTS, "", selector=selector))
             while self._under_way:

@@ -20,6 +20,7 @@ from kpreempt.files import name_of
 from kpreempt.model.cluster import REDACTED_AT, PodOrder
 from kpreempt.model.event import PREEMPTED
 from kpreempt.model.kinds import KINDS
+from kpreempt.model.terminations import is_about_end, pod_deleted_by
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.decode import record_of
@@ -237,16 +238,25 @@ def point_in_time(folder: str, text: str | None) -> PointInTime:
 
 
 def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
-    """Return the time of the last event about the eviction of a pod, as an argument for ``point_in_time``.
+    """Return when a recording last shows that a pod ends, as an argument for ``point_in_time``.
 
-    ``None`` if there is none. Raises ``InputError``.
+    That is the last state of the pod that ends, or the last event about its end if that is the scheduler's, or if the
+    recording does not have the pod. ``None`` if nothing shows it. Raises ``InputError``.
     """
-    found = None
+    key, found, exists = f"{namespace}/{name}", None, False
     for path in segments_in(folder):
         for change in Segment(path).changes():
-            if change.kind == "Event" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
-                event = record_of(KINDS["Event"], change.object)
-                if event.reason == PREEMPTED and event.subject.key == f"{namespace}/{name}":
+            is_update = change.what in (ChangeType.ADDED, ChangeType.MODIFIED)
+            if change.kind == "Pod" and (change.namespace, change.name) == (namespace, name):
+                exists = is_update
+                if is_update and pod_line(change.object).is_ending:
+                    found = change.seen
+            elif change.kind == _EVENT and is_update:
+                event = record_of(KINDS[_EVENT], change.object)
+                subject = pod_deleted_by(event) or event.subject.key
+                if subject != key or not is_about_end(event):
+                    continue
+                if event.reason == PREEMPTED or exists or found is None:
                     found = change.seen
     return found.isoformat() if found is not None else None
 

@@ -13,6 +13,14 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
+from kpreempt.model.terminations import (
+    EvidenceSource,
+    Termination,
+    TerminationCause,
+    pod_deleted_by,
+    termination_in,
+    terminations_of,
+)
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.kinds import resource_of
@@ -22,6 +30,10 @@ from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
 from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 from kpreempt.verdict.verify import DecisionKind
+from kpreempt.verdict.who_evicted import PodTermination
+
+# How long before or after a pod begins to terminate the reason may be reported.
+_REPORTED_WITHIN = timedelta(seconds=10)
 
 _DECIDED = {
     DecisionKind.BOUND: HistoryEventType.BOUND,
@@ -74,6 +86,8 @@ class _JournalBuilder:
         self._found: list[tuple[int, HistoryEvent]] = []
         self._pods: dict[str, PodLine] = {}
         self._own: Node | PodDisruptionBudget | None = None
+        # Events about ends of pods, by pod, with the times at which they were seen.
+        self._reports: defaultdict[str, list[tuple[datetime, Termination]]] = defaultdict(list)
         self._preemptions: defaultdict[str, list[Trace]] = defaultdict(list)
         for trace in run.traces:
             for victim in trace.decision.victims:
@@ -90,6 +104,9 @@ class _JournalBuilder:
             elif (named.kind, *named.key) == self._subject:
                 self.is_known = True
                 self._own = record_of(KINDS[named.kind], line)
+        for change in self._run.changes():
+            if change.kind == "Event" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
+                self._note_event(change)
         for change in self._run.changes():
             if change.kind == "Pod" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED):
                 self._note_pod(change)
@@ -130,6 +147,16 @@ class _JournalBuilder:
     def _command(self, command: str, subject: str, pod: str, at: str = "") -> list[str]:
         when = ["--at", at] if at else []
         return [command, subject, "-n", pod.partition("/")[0], "--snapshot", self._folder, *when]
+
+    def _note_event(self, change: Change) -> None:
+        event = record_of(KINDS["Event"], change.object)
+        if key := pod_deleted_by(event):
+            cause, source = TerminationCause.DELETED_BY_OWNER, EvidenceSource.EVENT
+            owner = f"{event.subject.kind} {event.subject.name}"
+            found = Termination(cause, source, event.last_time, event.reason, event.text.strip(), detail=owner)
+            self._reports[key].append((change.seen, found))
+        elif (says := termination_in(event)) is not None:
+            self._reports[event.subject.key].append((change.seen, says))
 
     def _note_pod(self, change: Change) -> None:
         key = f"{change.namespace}/{change.name}"
@@ -180,7 +207,23 @@ class _JournalBuilder:
             )
         target = pod.condition("DisruptionTarget")
         reason = target.reason if target is not None else ""
-        return HistoryEvent(at=change.seen, type=HistoryEventType.TERMINATING, pod=key, node=node, message=reason)
+        return HistoryEvent(
+            at=change.seen,
+            type=HistoryEventType.TERMINATING,
+            pod=key,
+            node=node,
+            message=reason,
+            termination=self._termination(change, key),
+        )
+
+    def _termination(self, change: Change, key: str) -> PodTermination | None:
+        """What the pod itself says about its end, or else the events about it around that time."""
+        says: list[Termination] = []
+        if change.what is not ChangeType.DELETED:
+            says += terminations_of(record_of(KINDS["Pod"], change.object))
+        says += [each for at, each in self._reports.get(key, ()) if abs(at - change.seen) <= _REPORTED_WITHIN]
+        lasting = [each for each in says if not each.cause.ends_container_only]
+        return PodTermination.of_texts(lasting) if lasting else None
 
     def _note_subject(self, change: Change) -> None:
         """Record a change of the node or the budget itself."""

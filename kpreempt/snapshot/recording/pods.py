@@ -64,7 +64,13 @@ class PodLine(msgspec.Struct, frozen=True):
     @property
     def is_leaving(self) -> bool:
         """Whether it is terminating."""
-        return self.metadata.deletion_timestamp is not None or self.condition("DisruptionTarget") is not None
+        target = self.condition("DisruptionTarget")
+        return self.metadata.deletion_timestamp is not None or (target is not None and target.status == "True")
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is terminating or has finished."""
+        return self.is_leaving or self.status.phase in TERMINAL_PHASES
 
     @property
     def has_claims(self) -> bool:

@@ -16,6 +16,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, Unread
+from kpreempt.model.event import Event
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.collect import KeepDocument, NamedObject
@@ -146,7 +147,7 @@ class Recorder:
         if isinstance(news, Bookmark):
             self._versions[stream.label] = max(news.version, self._versions.get(stream.label, 0))
         elif isinstance(news, Watched):
-            self._add([self._change(stream, seen, news)])
+            self._add(list(self._changes(stream, seen, news)))
         elif isinstance(news, Listed):
             self._add(list(self._differences(stream, seen, news)))
         else:
@@ -191,13 +192,16 @@ class Recorder:
             self.num_changes += change.what in OBJECT_CHANGES
         self._pending += changes
 
-    def _change(self, stream: Stream, seen: datetime, news: Watched) -> Change:
+    def _changes(self, stream: Stream, seen: datetime, news: Watched) -> Iterator[Change]:
+        """Yield the change, unless it is of an event that is not kept."""
         record, version = self._decoded(stream.kind, news.object, news.api_version)
         is_deleted = news.what is ChangeType.DELETED
         line = b"null" if is_deleted else self._lines.line(stream.kind, record, news.object, news.api_version)
         self._versions[stream.label] = max(version, self._versions.get(stream.label, 0))
+        if isinstance(record, Event) and not record.is_recorded:
+            return
         namespace, name = _key(record)
-        return Change(
+        yield Change(
             what=news.what,
             seen=seen,
             kind=stream.kind.name,
@@ -226,6 +230,8 @@ class Recorder:
         }
         for json in news.objects:
             record, version = self._decoded(kind, json, news.api_version)
+            if isinstance(record, Event) and not record.is_recorded:
+                continue
             key = _key(record)
             missing.discard(key)
             line = self._lines.line(kind, record, json, news.api_version)

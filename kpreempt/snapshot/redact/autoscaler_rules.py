@@ -11,7 +11,7 @@ import msgspec
 
 from kpreempt.model.event import COMPONENTS, KARPENTER_FAILED
 from kpreempt.model.node import STATUS_KEY, AutoscalerStatus
-from kpreempt.snapshot.redact import spaces
+from kpreempt.snapshot.redact import spaces, well_known
 from kpreempt.snapshot.redact.spaces import Renamer
 from kpreempt.snapshot.redact.tokens import Space
 
@@ -68,8 +68,10 @@ _POOL = re.compile(r'(?:incompatible with nodepool |for nodepool: |NodePool=)"?(
 
 
 def component(renamer: Renamer, name: str) -> str:
-    """Replace the name of a component; those of autoscalers are kept, and a scheduler's is that in its pods."""
-    return name if name in COMPONENTS or not name else renamer.rename(spaces.SCHEDULER, name)
+    """Replace the name of a component; well-known ones are kept, and a scheduler's is that in its pods."""
+    return (
+        name if name in COMPONENTS or name in well_known.WORDS or not name else renamer.rename(spaces.SCHEDULER, name)
+    )
 
 
 def autoscaler_text(renamer: Renamer, text: str) -> str:

@@ -7,6 +7,7 @@ list with the records.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ from kpreempt.model import (
 from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.model.creation_failures import parse_failure
 from kpreempt.model.event import CreationStep
+from kpreempt.model.terminations import with_names
 from kpreempt.snapshot.minimize import MIGRATED_PLUGINS
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
 from kpreempt.snapshot.redact.autoscaler_rules import (
@@ -70,7 +72,8 @@ _resource_claim_space = Space("resourceclaim")
 _resource_claim = name_rule(_resource_claim_space)
 _claim_template_space = Space("claimtemplate")
 _pod_claim = name_rule(Space("podclaim"))
-_container = name_rule(Space("container", is_sorted=False))
+_container_space = Space("container", is_sorted=False)
+_container = name_rule(_container_space)
 _runtime_class_space = Space("runtimeclass")
 _pod_group_space = Space("podgroup")
 _pod_group = name_rule(_pod_group_space)
@@ -173,14 +176,28 @@ def _reference(renamer: Renamer, reference: Any) -> Any:
 
 
 def _event_text(renamer: Renamer, text: str) -> str:
-    """Keep the scheduler's message to a victim, why a pod could not be created, and what autoscalers report about pods.
+    """Keep the scheduler's message to a victim, why a pod ended or could not be created, and reports of autoscalers.
 
     Any other text is removed.
     """
     match = _PREEMPTED.fullmatch(text)
     if match:
         return f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}"
-    return failure_text(renamer, text) or autoscaler_text(renamer, text)
+    return _end_text(renamer, text) or failure_text(renamer, text) or autoscaler_text(renamer, text)
+
+
+def _end_text(renamer: Renamer, text: str) -> str:
+    """Keep a known text about the end of a pod, with its names replaced; remove any other text."""
+    rules: dict[str, Callable[[str], str]] = {
+        "container": lambda name: renamer.rename(_container_space, name),
+        "pod": lambda name: renamer.rename(spaces.POD, name),
+        "namespace": lambda name: renamer.rename(spaces.NAMESPACE, name),
+        "node": lambda name: renamer.rename(spaces.NODE, name),
+        "resource": renamer.resource,
+        "volume": lambda name: renamer.rename(spaces.VOLUME, name),
+        "set": lambda name: object_name(renamer, "StatefulSet", name),
+    }
+    return with_names(text, lambda kind, name: rules[kind](name))
 
 
 def _condition(renamer: Renamer, condition: workloads.WorkloadCondition) -> workloads.WorkloadCondition:
@@ -415,12 +432,19 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "runtime_class_name": name_rule(_runtime_class_space),
         "restart_policy": WORDS,
     },
-    pod.PodCondition: {"type": WORDS, "status": WORDS, "reason": WORDS, "message": nothing},
+    pod.PodCondition: {"type": WORDS, "status": WORDS, "reason": WORDS, "message": _end_text},
     pod.ContainerStateWaiting: {"reason": WORDS, "message": nothing},
     pod.ContainerStateTerminated: {"reason": WORDS, "message": nothing},
     pod.ContainerStatus: {"name": _container},
     pod.ResourceClaimStatus: {"name": _pod_claim, "resource_claim_name": _resource_claim},
-    pod.PodStatus: {"phase": WORDS, "nominated_node_name": _node, "resize": WORDS, "start_time": Renamer.start},
+    pod.PodStatus: {
+        "phase": WORDS,
+        "reason": WORDS,
+        "message": _end_text,
+        "nominated_node_name": _node,
+        "resize": WORDS,
+        "start_time": Renamer.start,
+    },
     policy.PodDisruptionBudgetSpec: {
         "min_available": Renamer.amount,
         "max_unavailable": Renamer.amount,
@@ -487,7 +511,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     },
     node.NodeClaimStatus: {"node_name": _node},
     node.ConfigMap: {"data": status_data},
-    event.EventSource: {"component": component},
+    event.EventSource: {"component": component, "host": _node},
     event.Event: {
         "type": WORDS,
         "reason": WORDS,

@@ -169,6 +169,17 @@ WORDS = _words(
     ReplicaSetUpdated DeploymentPaused DeploymentResumed MinimumReplicasAvailable MinimumReplicasUnavailable
     JobSuspended JobResumed BackoffLimitExceeded DeadlineExceeded PodFailurePolicy CompletionsReached FailedIndexes
     MaxFailedIndexesExceeded OrderedReady Parallel kubernetes.io/job-controller
+    AppArmor EmptyPodSharedPoolError InitContainerRestartPolicyForbidden InvalidNodeInfo NodeAffinity NodeName NodePorts
+    NodeShutdown PodFeatureUnsupported PodLevelResourcesNotSupported PodOSNotSupported
+    PodOSSelectorNodeLabelDoesNotMatch SMTAlignmentError SupplementalGroupsPolicyNotSupported SysctlForbidden
+    TaintToleration TopologyAffinityError UnexpectedAdmissionError UnexpectedPredicateFailureType UnknownReason
+    VolumeAttachmentLimitExceeded OutOfcpu OutOfmemory OutOfephemeral-storage OutOfpods Terminated Shutdown NodeLost
+    DeletionByDeviceTaintManager PreemptionByKubeScheduler DeviceTaintManagerEviction Disrupted DisruptionTerminating
+    EvictedByVPA NodeControllerEviction NodeNotReady NodeNotSchedulable Preempting RemovingNode ScaleDown SystemOOM
+    TaintManagerEviction Killing SuccessfulDelete Descheduled
+    kubelet taint-eviction-controller device-taint-eviction node-controller replicaset-controller
+    replication-controller statefulset-controller daemonset-controller job-controller karpenter cluster-autoscaler
+    sigs.k8s.io/descheduler sigs.k8s.io.descheduler vpa-updater
     """
 )
 KINDS = _words(

@@ -9,16 +9,21 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.preempted_by import PreemptedBy, read_preempted, reconstruct, who_evicted
+from kpreempt.analysis.evictions.queries import evictions_of_pod as who_evicted
+from kpreempt.analysis.preempted_by import PreemptedBy, read_preempted, reconstruct
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.snapshot.load import cluster_from_json
-from kpreempt.verdict.who_evicted import Evidence, PodPhase, ReconstructionResult
+from kpreempt.verdict.who_evicted import EvictionsOfPod, Evidence, PodPhase, Preemption, ReconstructionResult
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 UID = "8f9c2f0e-2a7b-4f7e-9d51-6f0d9c1b7a11"
+
+
+def preemptions_of(answer: EvictionsOfPod) -> list[Preemption]:
+    return [each.preemption for each in answer.items if each.preemption is not None]
 
 
 def evicted(name: str, note: str, **parts: Any) -> Event:
@@ -63,7 +68,7 @@ def test_a_preemptor_that_is_gone_is_named_by_any_event_with_its_uid() -> None:
     failed = Event(reason="FailedScheduling", regarding=ObjectReference("Pod", "shop", "api", UID), event_time=NOW)
     other = Event(reason="FailedScheduling", regarding=ObjectReference("Node", "", "node-a", UID), event_time=NOW)
     event = evicted("low", f"Preempted by pod {UID} on node node-a")
-    preemptor = who_evicted(ClusterSnapshot(events=[event, other, failed]), "shop", "low").preemptions[0].preemptor
+    preemptor = preemptions_of(who_evicted(ClusterSnapshot(events=[event, other, failed]), "shop", "low"))[0].preemptor
     assert preemptor is not None
     assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("shop/api", UID, PodPhase.NOT_FOUND)
 
@@ -106,9 +111,9 @@ def test_events_of_both_apis_are_read_and_all_others_left(shape: dict[str, Any])
     assert len(cluster.events) == 1
     assert cluster.skipped == {"Event": 1}
     answer = who_evicted(cluster, "shop", "low")
-    assert answer.preemptions[0].at == NOW
-    assert answer.preemptions[0].preemptor is not None
-    assert answer.preemptions[0].preemptor.uid == UID
+    assert preemptions_of(answer)[0].at == NOW
+    assert preemptions_of(answer)[0].preemptor is not None
+    assert preemptions_of(answer)[0].preemptor.uid == UID
 
 
 API = make_pod("api", cpu="2", priority=1000, nominated="node-a")
@@ -118,7 +123,7 @@ BY_API = evicted("low", "Preempted by pod uid-shop-api on node node-a")
 
 def test_a_victim_that_is_gone_is_known_by_its_event_and_its_preemptor_by_uid() -> None:
     answer = who_evicted(ClusterSnapshot(pods=[API], events=[BY_API]), "shop", "low")
-    preemption = answer.preemptions[0]
+    preemption = preemptions_of(answer)[0]
     assert (answer.victim.phase, preemption.evidence, preemption.node) == (PodPhase.NOT_FOUND, Evidence.EVENT, "node-a")
     assert preemption.preemptor is not None
     assert (preemption.preemptor.pod, preemption.preemptor.phase) == ("shop/api", PodPhase.PENDING)
@@ -126,7 +131,7 @@ def test_a_victim_that_is_gone_is_known_by_its_event_and_its_preemptor_by_uid() 
 
 
 def test_a_preemptor_that_is_gone_too_is_its_uid_only() -> None:
-    preemptor = who_evicted(ClusterSnapshot(events=[BY_API]), "shop", "low").preemptions[0].preemptor
+    preemptor = preemptions_of(who_evicted(ClusterSnapshot(events=[BY_API]), "shop", "low"))[0].preemptor
     assert preemptor is not None
     assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("", "uid-shop-api", PodPhase.UNKNOWN)
 
@@ -135,16 +140,16 @@ def test_other_victims_of_the_same_preemptor_are_reported() -> None:
     other = evicted("other", BY_API.note)
     elsewhere = evicted("third", "Preempted by pod uid-shop-web on node node-a")
     answer = who_evicted(ClusterSnapshot(events=[BY_API, other, elsewhere]), "shop", "low")
-    assert answer.preemptions[0].other_victims == ["shop/other"]
+    assert preemptions_of(answer)[0].other_victims == ["shop/other"]
 
 
 def test_without_an_event_the_pods_own_condition_speaks_and_nominated_pods_are_suspects() -> None:
     condition = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
     leaving = msgspec.structs.replace(LOW, status=msgspec.structs.replace(LOW.status, conditions=[condition]))
     answer = who_evicted(ClusterSnapshot(pods=[leaving, API]), "shop", "low")
-    assert [each.evidence for each in answer.preemptions] == [Evidence.CONDITION]
-    assert [each.pod for each in answer.preemptions[0].possible_preemptors] == ["shop/api"]
-    assert not answer.has_events
+    assert [each.evidence for each in preemptions_of(answer)] == [Evidence.CONDITION]
+    assert [each.pod for each in preemptions_of(answer)[0].possible_preemptors] == ["shop/api"]
+    assert not answer.sources.has_events
 
 
 def test_a_pod_of_the_same_name_that_came_after_the_victim_is_not_taken_for_it() -> None:
@@ -155,17 +160,17 @@ def test_a_pod_of_the_same_name_that_came_after_the_victim_is_not_taken_for_it()
         status=msgspec.structs.replace(LOW.status, conditions=[condition]),
     )
     answer = who_evicted(ClusterSnapshot(pods=[again, API], events=[BY_API]), "shop", "low")
-    assert [each.evidence for each in answer.preemptions] == [Evidence.CONDITION, Evidence.EVENT]
+    assert [each.evidence for each in preemptions_of(answer)] == [Evidence.CONDITION, Evidence.EVENT]
 
 
 def test_a_pod_of_which_nothing_says_that_it_was_preempted_was_not() -> None:
-    assert who_evicted(ClusterSnapshot(pods=[LOW]), "shop", "low").preemptions == []
+    assert preemptions_of(who_evicted(ClusterSnapshot(pods=[LOW]), "shop", "low")) == []
 
 
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        pytest.param([], "the input has no eviction events", id="no events at all"),
+        pytest.param([], "the input has no events", id="no events at all"),
         pytest.param([BY_API], "keep events for an hour", id="events, but none about it"),
     ],
 )
@@ -196,7 +201,7 @@ def before(*pods: Pod, cpu: str = "2") -> ClusterSnapshot:
 def test_an_eviction_is_reconstructed(earlier: ClusterSnapshot, result: ReconstructionResult) -> None:
     cluster = ClusterSnapshot(pods=[API], events=[BY_API])
     answer = reconstruct(who_evicted(cluster, "shop", "low"), cluster, earlier, scheduler_for(), now=NOW)
-    found = answer.preemptions[0].reconstruction
+    found = preemptions_of(answer)[0].reconstruction
     assert found is not None
     assert found.result is result
 
@@ -204,7 +209,7 @@ def test_an_eviction_is_reconstructed(earlier: ClusterSnapshot, result: Reconstr
 def test_the_reconstruction_says_why_and_what_the_budget_said() -> None:
     cluster = ClusterSnapshot(pods=[API], events=[BY_API])
     answer = reconstruct(who_evicted(cluster, "shop", "low"), cluster, before(LOW), scheduler_for(), now=NOW)
-    found = answer.preemptions[0].reconstruction
+    found = preemptions_of(answer)[0].reconstruction
     assert found is not None
     assert found.is_preemptor_overlaid
     assert found.step is not None
@@ -217,5 +222,5 @@ def test_the_reconstruction_says_why_and_what_the_budget_said() -> None:
 def test_a_preemptor_that_is_nowhere_is_said_to_be() -> None:
     cluster = ClusterSnapshot(events=[BY_API])
     answer = reconstruct(who_evicted(cluster, "shop", "low"), cluster, before(LOW), scheduler_for(), now=NOW)
-    assert answer.preemptions[0].reconstruction is not None
-    assert answer.preemptions[0].reconstruction.result is ReconstructionResult.NO_PREEMPTOR
+    assert preemptions_of(answer)[0].reconstruction is not None
+    assert preemptions_of(answer)[0].reconstruction.result is ReconstructionResult.NO_PREEMPTOR

@@ -140,8 +140,10 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
             ["pending", "-w", "--snapshot", "-"], 2, "-w cannot be used with standard input", id="watching a pipe"
         ),
         pytest.param([*PENDING, "--color", "red"], 2, "--color: invalid value 'red'", id="a colour"),
-        pytest.param(["who-evicted", *SNAPSHOT], 2, "kpreempt who-evicted: missing argument", id="no victim"),
-        pytest.param(["who-evicted", "node/a", *SNAPSHOT], 2, '"node/a" is not a pod', id="a node as victim"),
+        pytest.param([*WHO, "-A"], 2, "-n and -A cannot be used together", id="a victim in one namespace and in all"),
+        pytest.param(
+            ["who-evicted", "node/a", *SNAPSHOT], 3, 'pod "a" in namespace "node" not found', id="an unknown namespace"
+        ),
         pytest.param(["who-evicted", "x", *SNAPSHOT], 3, 'pod "x" in namespace "default" not found', id="nobody"),
         pytest.param([*WHO, "--before", "absent.yaml"], 3, "absent.yaml: ", id="no snapshot from before"),
         pytest.param([*AT_RISK, "--limit", "0"], 2, "kpreempt at-risk: invalid value", id="no pods at all"),

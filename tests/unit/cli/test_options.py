@@ -140,7 +140,16 @@ def test_every_command_that_writes_an_answer_says_which() -> None:
 
 def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
     own = {each.record.rpartition(":")[2] for each in ROWS if each.formats is not ANSWER_FORMATS}
-    with_pages = {"Verdict", "VerdictList", "PendingPods", "PreemptionsOfPod", "Comparison", "Check", "Drain"}
+    with_pages = {
+        "Verdict",
+        "VerdictList",
+        "PendingPods",
+        "EvictionsOfPod",
+        "EvictedPods",
+        "Comparison",
+        "Check",
+        "Drain",
+    }
     with_pages |= {"BudgetAudit", "Sweep", "Verification"}
     assert own == with_pages | {"PendingPodsOfContexts", "SessionVerdict", "Algorithms", "GateRuleList", "Versions"}
 

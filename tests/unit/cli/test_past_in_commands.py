@@ -75,7 +75,7 @@ def test_a_binding_under_way_is_reported(kpreempt: Kpreempt, tmp_path: Path, sec
 
 def test_an_eviction_is_explained_when_its_event_and_its_victim_are_gone(kpreempt: Kpreempt) -> None:
     run = kpreempt("who-evicted", "encode-1", "-n", "shop", "--snapshot", str(FOLDER), "-o", "json")
-    (preemption,) = json.loads(run.stdout)["preemptions"]
+    (preemption,) = [each["preemption"] for each in json.loads(run.stdout)["items"]]
     assert preemption["preemptor"]["pod"] == "shop/api"
     assert preemption["reconstruction"]["result"] == "Confirmed"
     assert preemption["reconstruction"]["takenAt"].startswith("2026-11-21T03:00:30")

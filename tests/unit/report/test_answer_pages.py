@@ -20,7 +20,7 @@ from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods
 from kpreempt.verdict.plugins import SchedulerPlugins
 from kpreempt.verdict.unread import LIST
 from kpreempt.verdict.waiting import PendingState
-from kpreempt.verdict.who_evicted import PodLocation, PreemptionsOfPod
+from kpreempt.verdict.who_evicted import EvictionsOfPod, PodLocation, PodPhase
 from kpreempt.verdict.workload import BudgetViolations, Pending, Replica, ReplicaScope, ReplicasOnNode, Totals, Workload
 from tests.answer_pages import answers, page_of, spoilt
 from tests.checks import MARKUP
@@ -414,16 +414,16 @@ def test_what_could_not_be_decided_is_not_agreed_upon() -> None:
     assert rows_of(section_of(page, "failed").all("table")[0]) == [["shop/api", "no such class"]]
 
 
-def test_without_events_nothing_is_called_well() -> None:
-    nobody = PreemptionsOfPod(victim=PodLocation(pod="shop/web-1"))
-    assert parse(page_of(nobody)).all("header")[0].attributes["class"] == "banner warn"
-    known = msgspec.structs.replace(nobody, has_events=True)
-    assert parse(page_of(known)).all("header")[0].attributes["class"] == "banner good"
+def test_a_pod_that_is_gone_is_not_called_well() -> None:
+    gone = EvictionsOfPod(victim=PodLocation(pod="shop/web-1", phase=PodPhase.NOT_FOUND))
+    assert parse(page_of(gone)).all("header")[0].attributes["class"] == "banner warn"
+    running = msgspec.structs.replace(gone, victim=PodLocation(pod="shop/web-1", phase=PodPhase.RUNNING, node="n1"))
+    assert parse(page_of(running)).all("header")[0].attributes["class"] == "banner good"
 
 
 def test_who_preempted_says_who_when_and_why() -> None:
     page = parse(page_of(answers()["who-evicted"]))
-    assert words_of(page.all("h1")[0]) == "batch/encode-2 was preempted"
+    assert words_of(page.all("h1")[0]) == "batch/encode-2 was evicted"
     terms = {words_of(term): words_of(what) for term, what in zip(page.all("dt"), page.all("dd"), strict=True)}
     assert terms["by"].startswith("shop/checkout-1 (still pending, nominated to node-b")
     assert "Preempted by pod " in words_of(section_of(page, "eviction-1"))
