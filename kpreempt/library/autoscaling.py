@@ -31,11 +31,19 @@ def with_reports(
     if not any(waiting):
         return list(verdicts)
     cluster = context.read_autoscalers(cluster)
+    existing = {pod.metadata.uid: pod for pod in context.loaded.cluster.pods if pod.metadata.uid}
     found = []
     for verdict, pods, explain_input in zip(verdicts, waiting, inputs, strict=True):
-        known = explain_input.found
+        # The cluster of the query may be without the pod.
+        known = existing.get(explain_input.pod.metadata.uid)
         is_changed = known is not None and known.spec != explain_input.pod.spec
-        autoscaling = autoscaling_of(cluster, pods, context.at, changed=[known.key] if known and is_changed else [])
+        autoscaling = autoscaling_of(
+            cluster,
+            pods,
+            context.at,
+            changed=[known.key] if known and is_changed else [],
+            are_new=known is None and pods == [explain_input.pod],
+        )
         found.append(msgspec.structs.replace(verdict, autoscaling=autoscaling) if autoscaling is not None else verdict)
     return found
 

@@ -98,7 +98,7 @@ def _about_pods(
     latest: dict[Autoscaler, str] = {}
     for report in pods.reports:
         if not (is_brief and report.autoscaler in latest):
-            items.append(_of_pod(report, at, is_brief, has_pools=bool(pods.pools)))
+            items.append(_of_pod(report, pods, at, is_brief))
         latest.setdefault(report.autoscaler, report.reason)
     if not pods.reports and not pods.is_new and not pods.ignored:
         items.append(["no report about the pod: there was none, or its events have expired (after 1h by default)"])
@@ -121,17 +121,18 @@ def _ago(at: datetime | None, now: datetime | None) -> str:
     return f"at {format_time(at)}" if since.startswith("since") else f"{since} ago"
 
 
-def _heading(report: AutoscalerReport, now: datetime | None) -> str:
+def _heading(report: AutoscalerReport, now: datetime | None, *, is_changed: bool = False) -> str:
     outdated = ", before the pod's last change" if report.is_outdated else ""
+    outdated = ", about the pod without these changes" if is_changed else outdated
     return f"{_NAMES[report.autoscaler]}, {_ago(report.at, now)}{outdated}: "
 
 
-def _of_pod(report: AutoscalerReport, now: datetime | None, is_brief: bool, *, has_pools: bool) -> list[Words]:
+def _of_pod(report: AutoscalerReport, pods: PodAutoscaling, now: datetime | None, is_brief: bool) -> list[Words]:
     """A report about the pod, with each reason on a separate line.
 
     A brief form leaves out Karpenter's reasons if the pools, which follow, show them.
     """
-    start, lines = _heading(report, now), list[str]()
+    start, lines = _heading(report, now, is_changed=pods.is_changed), list[str]()
     words = report.message or report.reason
     if report.reason == NOT_TRIGGER_SCALE_UP:
         words = "pod didn't trigger scale-up"
@@ -150,7 +151,7 @@ def _of_pod(report: AutoscalerReport, now: datetime | None, is_brief: bool, *, h
     elif report.reason == FAILED_SCHEDULING:
         words = "Failed to schedule pod"
         lines = list(dict.fromkeys(report.parts)) or [report.message.removeprefix(KARPENTER_FAILED)]
-        lines = [] if is_brief and has_pools else lines
+        lines = [] if is_brief and pods.pools else lines
     if is_brief:
         left = len(lines) - _REASONS_SHOWN
         lines = [_shortened(line) for line in lines[:_REASONS_SHOWN]] + ([f"{left:,} more (-v)"] if left > 0 else [])

@@ -25,7 +25,7 @@ class AutoscalerReport(SparseRecord, frozen=True, kw_only=True):
     ``message`` is verbatim, and ``at`` is when it was last reported, if known. ``about`` is the object, such as
     ``NodePool default``; it is empty for the pod itself. ``reasons`` are those in the message, if it counts node
     groups; ``parts`` are the problems that it lists otherwise, usually one per NodePool. ``is_outdated``: the pod has
-    changed since, or is changed in this query.
+    changed since.
     """
 
     autoscaler: Autoscaler
@@ -98,11 +98,13 @@ class IgnoredBecause(StrEnum):
 class PodAutoscaling(SparseRecord, frozen=True, kw_only=True):
     """Pending pods (``namespace/name``) with the same answer: the reports about them, the latest first, and NodePools.
 
-    The times of the reports are the latest for any of the pods. ``is_new``: the pods do not exist yet.
+    The times of the reports are the latest for any of the pods. ``is_new``: the pods do not exist yet. ``is_changed``:
+    they differ in this query from what the reports are about.
     """
 
     pods: list[str]
     is_new: bool = False
+    is_changed: bool = False
     ignored: list[IgnoredBecause] = []
     reports: list[AutoscalerReport] = []
     pools: list[PoolObstacles] = []

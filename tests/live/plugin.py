@@ -41,9 +41,10 @@ def needs_kubectl() -> None:
 
 
 def environment(kubeconfig: Path) -> dict[str, str]:
-    """The environment in which kubectl finds the cluster and its plugin, and nothing else."""
+    """The environment in which kubectl finds the cluster and its plugin, with the code under test, and nothing else."""
     path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    return {"PATH": os.pathsep.join(path), "KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
+    code = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
+    return {"PATH": os.pathsep.join(path), "KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent), **code}
 
 
 def kubectl_kpreempt(kubeconfig: Path, *words: str | Path) -> Ran:

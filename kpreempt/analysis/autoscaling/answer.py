@@ -39,13 +39,19 @@ _REMOVED = re.compile(r"Scale-down: ")
 
 
 def autoscaling_of(
-    cluster: ClusterSnapshot, pods: Sequence[Pod], at: datetime, *, changed: Collection[str] = ()
+    cluster: ClusterSnapshot,
+    pods: Sequence[Pod],
+    at: datetime,
+    *,
+    changed: Collection[str] = (),
+    are_new: bool = False,
 ) -> Autoscaling | None:
     """What autoscalers report about unschedulable pods; ``None`` if the cluster shows no autoscaler.
 
-    ``changed`` are pods (``namespace/name``) that differ in this query from those in the cluster. Ages count to ``at``.
+    ``changed`` are pods (``namespace/name``) that differ in this query from those in the cluster; if they ``are_new``,
+    none of them exists yet. Ages count to ``at``.
     """
-    events, existing = ReportedEvents(cluster.events), {pod.key for pod in cluster.pods}
+    events = ReportedEvents(cluster.events)
     autoscalers = _autoscalers(cluster, events)
     if not autoscalers or not pods:
         return None
@@ -56,7 +62,7 @@ def autoscaling_of(
         autoscalers=autoscalers,
         pods=_grouped(
             msgspec.structs.replace(
-                _of_pod(cluster, pod, events, autoscalers, pod.key in changed), is_new=pod.key not in existing
+                _of_pod(cluster, pod, events, autoscalers), is_new=are_new, is_changed=pod.key in changed
             )
             for pod in pods
         ),
@@ -109,7 +115,7 @@ def _kinds_of(autoscalers: Sequence[Autoscaler]) -> list[str]:
 
 
 def _of_pod(
-    cluster: ClusterSnapshot, pod: Pod, events: ReportedEvents, autoscalers: Sequence[Autoscaler], is_changed: bool
+    cluster: ClusterSnapshot, pod: Pod, events: ReportedEvents, autoscalers: Sequence[Autoscaler]
 ) -> PodAutoscaling:
     volumes = volumes_of(cluster, pod) if cluster.node_pools and pod.spec.volumes else []
     owner, ignored = controller_of(pod.metadata), []
@@ -123,7 +129,7 @@ def _of_pod(
     return PodAutoscaling(
         pods=[pod.key],
         ignored=ignored,
-        reports=events.about_pod(pod, is_changed=is_changed),
+        reports=events.about_pod(pod),
         pools=sorted(pools, key=lambda each: (len(each.obstacles), each.pool)),
     )
 

@@ -46,10 +46,10 @@ class ReportedEvents:
             else:
                 self._others.append((autoscaler, event))
 
-    def about_pod(self, pod: Pod, *, is_changed: bool = False) -> list[AutoscalerReport]:
+    def about_pod(self, pod: Pod) -> list[AutoscalerReport]:
         """The latest report of each autoscaler and reason about the pod, the latest first.
 
-        ``is_changed`` means that this query changes the pod. Earlier pods of the same name are left out.
+        Earlier pods of the same name are left out.
         """
         metadata, changed = pod.metadata, _last_change(pod)
         latest: dict[tuple[Autoscaler, str], AutoscalerReport] = {}
@@ -62,7 +62,7 @@ class ReportedEvents:
             )
             if is_earlier_pod:
                 continue
-            is_outdated = is_changed or (at is not None and changed is not None and at < changed)
+            is_outdated = at is not None and changed is not None and at < changed
             report = _report(autoscaler, event, "", is_outdated=is_outdated)
             key = (autoscaler, event.reason)
             if key not in latest or is_later(report, latest[key]):

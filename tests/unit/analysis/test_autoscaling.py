@@ -431,7 +431,8 @@ def test_a_report_from_before_the_last_change_is_marked() -> None:
     cluster = ClusterSnapshot(events=reports[:1], pods=[pod])
     changed = autoscaling_of(cluster, [pod], NOW, changed=[pod.key])
     assert changed is not None
-    assert changed.pods[0].reports[0].is_outdated
+    assert changed.pods[0].is_changed
+    assert words(changed)[0].startswith("Cluster Autoscaler, 8m ago, about the pod without these changes: ")
 
 
 def claim(**conditions: str) -> NodeClaim:
