@@ -29,13 +29,14 @@ _LAST = 2**63
 def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool], limit: int) -> PodsAtRisk:
     """The pods that would evict the selected running pods, for at most ``limit`` of these, by risk.
 
-    Pods that a pending pod would evict come first, by that pod's queue position, then the least important ones. Raises
-    ``PluginFailedError`` if a plugin cannot order the queue.
+    Pods that a pending pod would evict come first, by that pod's queue position, then the least important ones. If the
+    input lacks nodes, there is no answer on any pod. Raises ``PluginFailedError`` if a plugin cannot order the queue.
     """
     cluster, scheduler, phases = context.cluster, context.scheduler, context.phases
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
-    selected = [pod for pod in running if is_selected(pod)]
+    # A part of the nodes shows neither where pending pods land nor which pods they would evict.
+    selected = [pod for pod in running if is_selected(pod)] if not cluster.lacks_nodes else []
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=context.time)
     pending = pending_pods(cluster) if selected else []

@@ -13,6 +13,7 @@ from kpreempt.admission import complete_cluster
 from kpreempt.analysis.naming import some_of
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
+from kpreempt.model.event import counted_nodes
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.archives import InputLimits, SkippedInput
@@ -114,8 +115,9 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     for note in listed:
         listener.report(f"{note.subject}: {note.message}")
     listener.close()
-    if not source.live:
-        assumptions = [*assumptions, *pods_without_node(cluster)]
+    if not source.live and (lacking := missing_nodes(cluster)):
+        assumptions = [*assumptions, *lacking]
+        cluster = msgspec.structs.replace(cluster, lacks_nodes=True)
     bad = [
         Assumption(
             each.object_name or each.source,
@@ -147,21 +149,32 @@ def assuming_none(loaded: LoadedCluster, kinds: Collection[str]) -> LoadedCluste
     return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *notes])
 
 
-def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
-    """Report pods on nodes that are not in the input, unless the input claims to have all nodes or has none."""
+def missing_nodes(cluster: ClusterSnapshot) -> list[Assumption]:
+    """Report that nodes are not in the input, unless the input claims to have all nodes, or has none.
+
+    That is so if pods are on other nodes, or if the scheduler, which updates a pod's condition with each attempt,
+    counted more nodes.
+    """
     there = {node.name for node in cluster.nodes}
+    if not there or "Node" in cluster.listed:
+        return []
+    add = "add all nodes to the dump (kubectl get nodes -o json)"
     lacking = [
         pod for pod in cluster.pods if pod.spec.node_name and not pod.is_terminal and pod.spec.node_name not in there
     ]
-    if not lacking or not there or "Node" in cluster.listed:
+    if lacking:
+        nodes = sorted({pod.spec.node_name for pod in lacking})
+        run = "1 pod runs on" if len(lacking) == 1 else f"{len(lacking):,} pods run on"
+        on = "a node that is" if len(nodes) == 1 else f"{len(nodes):,} nodes that are"
+        pods = some_of([pod.key for pod in lacking])
+        message = f"{run} {on} not in the input ({some_of(nodes)}): {pods}; {add}"
+        return [Assumption("Node", "", message, AssumptionKind.ABSENT)]
+    messages = ((each.message, pod) for pod in cluster.pods if not pod.spec.node_name for each in pod.status.conditions)
+    counts = ((counted_nodes(message), pod.key) for message, pod in messages if message)
+    number, key = max(counts, default=(0, ""))
+    if number <= len(there):
         return []
-    nodes = sorted({pod.spec.node_name for pod in lacking})
-    run = "1 pod runs on" if len(lacking) == 1 else f"{len(lacking):,} pods run on"
-    on = "a node that is" if len(nodes) == 1 else f"{len(nodes):,} nodes that are"
-    message = (
-        f"{run} {on} not in the input ({some_of(nodes)}): {some_of([pod.key for pod in lacking])}; "
-        "add all nodes to the dump (kubectl get nodes -o json)"
-    )
+    message = f"the condition of {key} counts {number:,} nodes, but the input has {len(there):,}; {add}"
     return [Assumption("Node", "", message, AssumptionKind.ABSENT)]
 
 

@@ -71,6 +71,8 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     not be read; the lists of all other kinds are complete. ``listed`` has the kinds that no scheduler reads but of
     which the input is complete.
 
+    ``lacks_nodes``: pods are on nodes that the input does not have, so it has only a part of the cluster.
+
     ``pod_orders`` has the known order of each node's pods, by node name. It is not updated when a what-if changes the
     pods; users of it must compare it with the actual pods.
 
@@ -119,6 +121,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     listed: tuple[str, ...] = ()
     has_scheduler_order: bool = False
     is_what_if: bool = False
+    lacks_nodes: bool = False
     pod_orders: dict[str, PodOrder] = NO_ENTRIES
     unread: dict[str, Unread] = NO_ENTRIES
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES
@@ -156,6 +159,11 @@ def state_of(cluster: ClusterSnapshot, kind: str) -> KindState:
     """Return what is known about the objects of a kind that snapshots keep as records or documents."""
     unread = cluster.unread.get(kind)
     return KindState.READ if unread is None else unread.state
+
+
+def may_lack_nodes(cluster: ClusterSnapshot) -> bool:
+    """Return whether the cluster has nodes that are not in the input: some of them, or all."""
+    return cluster.lacks_nodes or (not cluster.nodes and state_of(cluster, "Node") is not KindState.READ)
 
 
 # The short names in ``kubectl api-resources`` of kinds that affect pods.

@@ -27,6 +27,8 @@ PREEMPTED_TEXT = re.compile(
     r"|(?P<namespace>[\w.-]{1,253})/(?P<name>[\w.-]{1,253})|(?P<bare_uid>[\w.-]{1,253}))"
     r" on node (?P<node>[\w.-]{1,253}?)(?: \(in kube-scheduler memory\)\.)?"
 )
+# The start of its message about a pod that fits nowhere, with the number of nodes.
+_NODES_COUNTED = re.compile(r"\d+/(\d+) nodes are available: ")
 # The reports of kubelets and of the attach/detach controller on a pod that does not start (``pkg/kubelet/events`` and
 # ``pkg/controller/volume/events`` of v1.36.3).
 KUBELET_REASONS = frozenset(
@@ -179,6 +181,12 @@ class CreationStep(StrEnum):
     VALIDATION = "Validation"
     AUTHORIZATION = "Authorization"
     OTHER = "Other"
+
+
+def counted_nodes(message: str) -> int:
+    """Return the number of nodes that the scheduler's message about a pod counts; 0 if it counts none."""
+    counted = _NODES_COUNTED.match(message)
+    return int(counted[1]) if counted is not None else 0
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

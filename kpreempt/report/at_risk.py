@@ -21,7 +21,7 @@ from kpreempt.report.evidence import absent_facts, assumption_sections, bare_nam
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threshold
-from kpreempt.verdict.unread import is_absent
+from kpreempt.verdict.unread import is_absent, lacks_nodes
 
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
@@ -50,7 +50,9 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     lead: Phrase = ("No running pod matches.",)
     if not answer.matching:
         lacking = next((kind for kind in ("Node", "Pod") if is_absent(answer.assumptions, kind)), "")
-        if lacking:
+        if not lacking and lacks_nodes(answer.assumptions):
+            lead = ("Which pods are at risk is unknown: not all nodes are in the input.",)
+        elif lacking:
             lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
     elif answer.threatened:
         at_risk = strong(f"{answer.threatened:,} of {matching}")

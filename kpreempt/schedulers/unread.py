@@ -168,7 +168,12 @@ _READ_BY_SESSIONS = (
 
 
 def judged(seen: DecidedPod, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
-    """Make the outcome uncertain if one of the unread ``kinds`` may change it, and add an assumption for each."""
+    """Make the outcome uncertain if one of the unread ``kinds`` may change it, and add an assumption for each.
+
+    If the input lacks nodes, every outcome is uncertain: another node may fit, be better, or be preempted on.
+    """
+    if seen.cluster.lacks_nodes and seen.outcome is not Outcome.NOT_SCHEDULED:
+        return Outcome.UNCERTAIN, unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
     if not seen.cluster.unread:
         return seen.outcome, []
     found = unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])

@@ -211,6 +211,11 @@ def absent_sentence(assumptions: Iterable[Assumption]) -> str:
     return " ".join([*filter(None, [_absent_kinds([each for each in found if each.field == LIST])]), *others])
 
 
+def lacks_nodes(assumptions: Iterable[Assumption]) -> bool:
+    """Whether the answer reports that the input lacks some nodes, or all."""
+    return any(each.subject == "Node" and each.kind is AssumptionKind.ABSENT for each in assumptions)
+
+
 def _absent_kinds(kinds: Sequence[Assumption]) -> str:
     if not kinds:
         return ""

@@ -159,7 +159,7 @@ def explain_pod(
     if found is not None and not found.spec.node_name:
         from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - only for existing pods
 
-        counts = other_node_counts([found], len(cluster.nodes), now)
+        counts = other_node_counts([found], cluster, now)
     return msgspec.structs.replace(
         verdict,
         pod=_found(msgspec.structs.replace(verdict.pod, origin=explain_input.origin), found),

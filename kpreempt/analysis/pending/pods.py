@@ -60,12 +60,12 @@ from kpreempt.analysis.queue.serving import Draws, Server
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import unread_events
 from kpreempt.analysis.workload.placing import CHOICES, Placing
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, may_lack_nodes
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.assumptions import claims_of
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
-from kpreempt.verdict import ClusterSummary, Outcome, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.pending import (
     SHOWN_STATES,
@@ -127,6 +127,9 @@ def explain_pending(
     full_outcomes = () if has_time is None else (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS)
 
     def read(verdict: Verdict) -> Verdict:
+        if may_lack_nodes(cluster) and verdict.outcome is Outcome.UNCERTAIN:
+            # What the scheduler says about the other nodes, or about none, is not known.
+            verdict = replace(verdict, message="", reason="not all nodes are in the input")
         return verdict if verdict.outcome in full_outcomes else _as_read(verdict)
 
     decided = decide_pending(selected, scheduler, prepared, spread=spread, phases=phases, read=read)
@@ -157,18 +160,23 @@ def explain_pending(
     unread = [
         *unread_events(cluster),
         *unread_of(cluster, ["Pod"]),
-        *other_node_counts(selected, len(cluster.nodes), at),
+        *other_node_counts(selected, cluster, at),
     ]
     placed.sort(key=_place)
-    with phases.phase("queue"):
-        served, served_assumptions = Server(context, prepared, waiting, draws).serve(spread=spread)
+    # Without all nodes, what becomes of the queue is unknown.
+    is_known = not may_lack_nodes(cluster)
+    served = ServedQueue(is_complete=False)
+    served_assumptions: Sequence[Assumption] = ()
+    if is_known:
+        with phases.phase("queue"):
+            served, served_assumptions = Server(context, prepared, waiting, draws).serve(spread=spread)
     items = [_item(each, attempts, served) for each in placed]
     turns = {item.pod: item.in_turn for item in items if item.in_turn is not None}
     if has_time is not None:
         with phases.phase("remedies"):
             items = _with_remedies(items, placed, context, prepared, has_time, spread)
     new_nodes = None
-    if seeks_nodes:
+    if seeks_nodes and is_known:
         # Queued pods, except those whose nominated node is being freed for them; those that land in their turn need no
         # node.
         queue = [

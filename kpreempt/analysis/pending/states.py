@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
+from kpreempt.model.cluster import ClusterSnapshot, may_lack_nodes
 from kpreempt.model.durations import go_seconds
+from kpreempt.model.event import counted_nodes
 from kpreempt.model.meta import later
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
@@ -29,7 +31,6 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 DISRUPTION = "DisruptionTarget"
 _PLACEMENT = re.compile(rf"^({FOUND_PLACEMENT})\S+, preempting \d+ victims$")
 _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
-_OF_NODES = re.compile(r"^\d+/(\d+) nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")
 _NUMBER = re.compile(r"(?:^|, )(\d+) ")
 # The format of 1.8, with the number after the reason.
@@ -176,17 +177,19 @@ def cause_of(message: str) -> str:
     return ", ".join(causes_in(message)[0])
 
 
-def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list[Assumption]:
+def other_node_counts(pods: Iterable[Pod], cluster: ClusterSnapshot, at: datetime) -> list[Assumption]:
     """Report pods whose condition counts other nodes than the input has, with the age of the condition at ``at``.
 
-    Nodes were added or removed since, or the input lacks some. It is informational only.
+    Nodes were added or removed since. It is informational only. If the input lacks nodes, that is reported elsewhere.
     """
+    num_nodes = len(cluster.nodes)
+    if may_lack_nodes(cluster):
+        return []
     found: dict[int, list[tuple[Pod, PodCondition]]] = {}
     for pod in pods:
         rejection = rejection_of(pod)
-        counted = _OF_NODES.match(rejection.message) if rejection is not None else None
-        if rejection is not None and counted is not None and int(counted[1]) != num_nodes:
-            found.setdefault(int(counted[1]), []).append((pod, rejection))
+        if rejection is not None and (number := counted_nodes(rejection.message)) not in (0, num_nodes):
+            found.setdefault(number, []).append((pod, rejection))
     assumptions = []
     for number, own in found.items():
         conditions = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"

@@ -19,7 +19,7 @@ from kpreempt.report.remedies import action, cause_in_words
 from kpreempt.verdict import AssumptionKind, Outcome, Reprieve, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
 from kpreempt.verdict.remedies import CauseKind
-from kpreempt.verdict.unread import LIST, absent_sentence, are_budgets_unread, assumption_text, is_absent
+from kpreempt.verdict.unread import LIST, absent_sentence, are_budgets_unread, assumption_text, is_absent, lacks_nodes
 
 _NOT_READ = (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT)
 _MAX_TIED = 3
@@ -31,10 +31,17 @@ _EVEN_EMPTY = ", because these nodes reject the pod even when empty"
 def headline(verdict: Verdict) -> Phrase:
     """The pod's outcome and its cost; for an unschedulable pod, also the first remedy."""
     phrase = answer(verdict)
-    unknown = _sentences(absent_sentence(verdict.assumptions))
+    unknown = _sentences(unknown_sentence(verdict))
     if not verdict.remedies or not verdict.outcome.stays_pending:
         return (*phrase, *unknown)
     return (*phrase, *unknown, " First remedy: ", strong(action(verdict.remedies[0])), ".")
+
+
+def unknown_sentence(verdict: Verdict) -> str:
+    """A sentence on what the input lacks, unless that is why the outcome is uncertain."""
+    is_said = verdict.outcome is Outcome.UNCERTAIN and lacks_nodes(verdict.assumptions)
+    others = [each for each in verdict.assumptions if not (is_said and each.subject == "Node")]
+    return absent_sentence(others)
 
 
 def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
@@ -303,7 +310,7 @@ def _uncertain(verdict: Verdict) -> Phrase:
     reason = verdict.reason or (first.message if first else "")
     # A resource that seems missing may exist.
     if unread is not None:
-        reason = assumption_text(unread)
+        reason = assumption_text(unread) if unread.field == LIST else unread.message
         if unread.field == LIST and unread.kind is AssumptionKind.UNREADABLE:
             reason = f"{unread.subject} {unread.message}"
     because = (": ", reason.rstrip(".")) if reason else ()

@@ -57,6 +57,7 @@ from kpreempt.report.explain.headline import (
     in_plural,
     pod_facts,
     pod_name,
+    unknown_sentence,
 )
 from kpreempt.report.explain.rejections import filter_section, nearest_section
 from kpreempt.report.explain.workload import (
@@ -73,7 +74,7 @@ from kpreempt.report.remedies import causes_section, remedies_section
 from kpreempt.verdict import Effect, Outcome, Verdict
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
-from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
+from kpreempt.verdict.unread import are_budgets_unread
 from kpreempt.verdict.workload import Workload
 
 # With more pods than this, a page folds the details of each.
@@ -116,7 +117,7 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
     assumed = [each for each in verdict.assumptions if not each.lists_files]
     facts = [*_cluster(verdict), *([] if assumed else ["nothing assumed"])]
     # The outcome, with as many kinds of rejection as fit.
-    unknown = absent_sentence(verdict.assumptions)
+    unknown = unknown_sentence(verdict)
     lead = short_lead = _lead(verdict)
     if verdict.workload is None:
         limit = _LINES_OF_SENTENCE * options.width
@@ -142,7 +143,7 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
 
 def _in_one_line(verdict: Verdict) -> Phrase:
     """The headline, the victims if there are few, and the facts behind the answer."""
-    unknown = absent_sentence(verdict.assumptions)
+    unknown = unknown_sentence(verdict)
     words: Phrase = (*answer(verdict), f"{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}")
     if verdict.workload is not None:
         words = headline_of(verdict.workload)
@@ -200,7 +201,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     is_created = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)
     if verdict.workload is not None and is_created:
         facts = Sentence(Span(text_of(pod_facts(verdict)), "dim"))
-        unknown = absent_sentence(verdict.assumptions)
+        unknown = unknown_sentence(verdict)
         when = _first_pod(verdict.workload)
         short = Section("FIRST POD", (when, *answer(verdict, kinds=3), f" {unknown}" if unknown else ""))
         sections.append(Section("FIRST POD", (when, *headline(verdict)), [facts], priority=_FIRST_POD, short=short))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from kpreempt.report.amounts import agree, count, format_since
@@ -38,12 +38,12 @@ def only_on_nodes_in_words(items: Sequence[PendingOnNode], at: datetime | None) 
     return f"{count(len(items), 'pod')} are pending on their nodes: {_counted(items)}"
 
 
-def more_on_nodes_in_words(items: Sequence[PendingOnNode]) -> str:
-    """A sentence on the pods that are pending on their nodes, after one on those that wait for the scheduler."""
+def more_on_nodes_in_words(items: Sequence[PendingOnNode]) -> Iterator[str]:
+    """A sentence on the pods that are pending on their nodes, if any, after one on those that wait for a scheduler."""
     if not items:
-        return ""
+        return
     own = "its node" if len(items) == 1 else "their nodes"
-    return f"{len(items):,} more {agree(len(items), 'is')} pending on {own}: {_counted(items)}."
+    yield f"{len(items):,} more {agree(len(items), 'is')} pending on {own}: {_counted(items)}."
 
 
 def _counted(items: Sequence[PendingOnNode]) -> str:

@@ -58,8 +58,7 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
         strong(f"{count(len(pending.items), 'pod')} pending"),
         f": {served}",
         *joined(Span(*part) for part in parts),
-        ". ",
-        " ".join(filter(None, (*open_in_words(pending.served), more_on_nodes_in_words(pending.on_nodes)))),
+        " ".join((".", *open_in_words(pending.served), *more_on_nodes_in_words(pending.on_nodes))),
     )
 
 
@@ -76,6 +75,9 @@ def _others(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Ro
         yield f"{number:,} in a {_cut(cause_in_words(cause), max(longest, _LONGEST_CAUSE))}", "bad"
     if rest := [item for item in left if item.pod not in deadlocked]:
         yield f"{len(rest):,} {agree(len(rest), 'stays')} pending{_causes(rest, longest)}", "bad"
+    # If the input lacks nodes, the queue is not served.
+    if number := sum(item.in_turn is None and item.state not in SHOWN_STATES for item in items):
+        yield f"{number:,} {agree(number, 'is')} uncertain", "warn"
     if gated := [item for item in items if item.state == PendingState.GATED]:
         gates = dict.fromkeys(gate for item in gated for gate in item.gates)
         yield f"{len(gated):,} gated ({_cut(join_names(list(gates), limit=_CAUSES), longest)})", ""
