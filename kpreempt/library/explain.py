@@ -85,7 +85,9 @@ def explain(context: Context, request: Explain) -> Answered:
             return Answered(document_of([*rejected.values()]), cluster)
         try:
             situation, workloads = _situation(context, request.having(templates=accepted) if rejected else request)
-        except (PodRejectedError, UnknownClassError):
+        except (PodRejectedError, UnknownClassError) as error:
+            if (verdict := _rejected_workload(context, request, error.reason)) is not None:
+                return Answered(document_of([verdict]), cluster)
             of_pods = _rejected_pods(context, request)
             if not of_pods:
                 raise
@@ -209,6 +211,16 @@ def _rejected_pods(context: Context, request: Explain) -> dict[int, Verdict]:
                 position = f"{template.source}:{template.line}: " if template.line else ""
                 found[index] = _rejected_verdict(context, template, f"{position}{error.reason}")
     return found
+
+
+def _rejected_workload(context: Context, request: Explain, reason: str) -> Verdict | None:
+    """Return the verdict on a workload in the cluster whose pods are rejected as they are; otherwise ``None``."""
+    name = parse_pod_name(request, context.namespace)
+    if name is None or isinstance(name, PodName) or overrides_of(request):
+        return None
+    from kpreempt.analysis.workload.answer import rejected_workload
+
+    return rejected_workload(context.of(context.loaded.cluster), name, reason, request.replicas)
 
 
 def _rejected_verdict(context: Context, template: PodTemplate, reason: str) -> Verdict:

@@ -15,24 +15,25 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.pods import SimulateRest
+from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
+from kpreempt.analysis.explain.pods import SimulateRest, summed_up
 from kpreempt.analysis.missing_pods import MissingPodsFinder
 from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE
-from kpreempt.analysis.workload.in_cluster import WorkloadInput, copies_of
+from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName, copies_of
 from kpreempt.analysis.workload.placing import CHOICES, Placed, Placing
 from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, PodSummary, Verdict
 from kpreempt.verdict.workload import (
     BudgetViolations,
     Capacity,
     NodeCapacity,
     Pending,
     Replica,
+    ReplicaScope,
     ReplicasOnNode,
     Totals,
     Workload,
@@ -74,6 +75,32 @@ def going_on(
         return verdict
 
     return extend
+
+
+def rejected_workload(context: AnalysisContext, workload: WorkloadName, reason: str, replicas: int | None) -> Verdict:
+    """The verdict on a workload in the cluster whose pods the API server rejects, for that ``reason``.
+
+    ``replicas`` is the number of pods in question, or ``None`` for the missing ones.
+    """
+    missing = MissingPodsFinder(context.cluster).of(*workload)
+    number = replicas or max(sum(each.missing for each in missing), 1)
+    return Verdict(
+        algorithm=context.scheduler.algorithm,
+        outcome=Outcome.REJECTED,
+        reason=reason,
+        pod=PodSummary(namespace=workload.namespace, name=workload.name, origin=str(workload)),
+        cluster=summed_up(context.cluster, context.now),
+        assumptions=list(context.assumptions),
+        workload=Workload(
+            workload=str(workload),
+            scope=ReplicaScope.UNSCHEDULED if replicas is None else ReplicaScope.ADDITIONAL,
+            replicas=number,
+            totals=Totals(rejected=number),
+            pending=[Pending(replicas=number, message=reason, is_rejected=True)],
+            missing_pods=missing,
+            at=context.time if missing else None,
+        ),
+    )
 
 
 def _not_created(verdict: Verdict, workload: Workload) -> Verdict:

@@ -472,8 +472,8 @@ def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
 
 
 def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
-    """The row of the pod, or one per replica for a workload."""
-    if verdict.workload is None:
+    """The row of the pod, or one per replica for a workload; one for a workload of which no pod is created."""
+    if verdict.workload is None or not verdict.workload.items:
         # A tie shows its nodes, and its numbers as a range.
         is_stuck = verdict.outcome.stays_pending or verdict.outcome in (
             *(Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN, Outcome.REJECTED),
@@ -481,7 +481,7 @@ def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
         reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
         return [
             (
-                pod_name(verdict),
+                name_subject(verdict),
                 f"{verdict.pod.priority:,}",
                 str(verdict.outcome),
                 name_destinations(verdict),

@@ -185,8 +185,16 @@ def _if_created(workload: Workload) -> Phrase:
     """What would happen to the pods if they were created."""
     if workload.totals.rejected == workload.replicas:
         number = {1: "it", 2: "both"}.get(workload.replicas, f"all {workload.replicas:,}")
-        return (Span(f"A quota would reject {number} now, too.", "bad"),)
+        rejecter = _rejecter(workload)
+        return (Span(f"{rejecter[0].upper()}{rejecter[1:]} would reject {number} now, too.", "bad"),)
     return ("If they were created: " if workload.replicas > 1 else "If it were created: ", *_outcomes(workload))
+
+
+def _rejecter(workload: Workload) -> str:
+    """What rejects pods: a quota, or another step of the API server."""
+    messages = [each.message for each in workload.pending if each.is_rejected]
+    is_quota = all(each.startswith(("exceeded quota", "failed quota")) for each in messages)
+    return "a quota" if is_quota else "the API server"
 
 
 def _complete(workload: Workload) -> Phrase:
@@ -240,7 +248,7 @@ def totals_in_words(workload: Workload) -> Phrase:
 
 def _outcomes(workload: Workload) -> Phrase:
     totals = workload.totals
-    clauses = [clause for number, clause in _clauses(totals) if number]
+    clauses = [clause for number, clause in _clauses(totals, _rejecter(workload)) if number]
     first, *others = clauses or [("no replica is created",)]
     which = {ReplicaScope.NEW: "", ReplicaScope.UNSCHEDULED: "missing ", ReplicaScope.ADDITIONAL: "more "}[
         workload.scope
@@ -269,7 +277,7 @@ def _listed(clauses: Sequence[Phrase]) -> Phrase:
     return (*joined(most), ", and ", *last)
 
 
-def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
+def _clauses(totals: Totals, rejecter: str) -> Sequence[tuple[int, Phrase]]:
     """Each number with its clause."""
     return (
         (totals.lands, (Span(agree(totals.lands, "lands"), "good"),)),
@@ -285,7 +293,7 @@ def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
         (totals.uncertain, (Span(f"{totals.uncertain:,} {agree(totals.uncertain, 'is')} uncertain", "warn"),)),
         (
             totals.rejected,
-            (Span(f"{totals.rejected:,} {agree(totals.rejected, 'is')} rejected by a quota", "bad"),),
+            (Span(f"{totals.rejected:,} {agree(totals.rejected, 'is')} rejected by {rejecter}", "bad"),),
         ),
         (
             totals.not_created,

@@ -64,6 +64,35 @@ def test_nothing_lands_that_a_quota_rejects(kpreempt: Kpreempt) -> None:
     assert json.loads(ran.stdout)["outcome"] == "Rejected"
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted}}", 'violates PodSecurity "restricted:latest"'),
+        ("apiVersion: v1\nkind: LimitRange\nmetadata: {name: least, namespace: shop}\nspec: {limits: [{type: Container, min: {cpu: 4}}]}", "minimum cpu usage per Container is 4, but request is 500m"),
+    ],
+    ids=["Pod Security", "a limit range"],
+)  # fmt: skip
+def test_a_workload_of_which_all_pods_are_rejected_is_answered(
+    kpreempt: Kpreempt, tmp_path: Path, change: str, reason: str
+) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    documents = [
+        each for each in yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8")) if each["metadata"]["name"] != "shop"
+    ]
+    cluster.write_text(f"{yaml.safe_dump_all(documents)}---\n{change}\n", encoding="utf-8")
+    answer = text(kpreempt, "explain", "deploy/psa", "-n", "shop", snapshot=cluster)
+    assert answer.startswith("shop/psa lacks all 3 pods: ReplicaSet psa-5d8f cannot create them: violates PodSecurity ")
+    assert "The API server would reject all 3 now, too." in answer
+    assert "lands" not in answer
+    ran = kpreempt("explain", "deploy/psa", "-n", "shop", "--snapshot", str(cluster), *NOW, "-o", "json")
+    found = json.loads(ran.stdout)
+    assert (found["outcome"], found["workload"]["totals"]["rejected"]) == ("Rejected", 3)
+    assert reason in found["reason"]
+    # A pod that is changed on the command line is not the workload's.
+    changed = kpreempt("explain", "deploy/psa", "-n", "shop", "--priority", "7", "--snapshot", str(cluster), *NOW)
+    assert changed.returncode == 3
+
+
 def test_what_helps_for_certain_is_a_command(kpreempt: Kpreempt) -> None:
     assert "kubectl create serviceaccount deployer -n shop" in text(kpreempt, "explain", "deploy/nosa", "-n", "shop")
     resumed = text(kpreempt, "explain", "job/import", "-n", "shop")
