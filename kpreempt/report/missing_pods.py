@@ -242,7 +242,8 @@ def _help(item: MissingPods) -> tuple[str, str]:
     match item.reason:
         case MissingReason.SUSPENDED if not item.manager:
             patch = shlex.quote('{"spec":{"suspend":false}}')
-            return "", f"kubectl patch job {shlex.quote(name)}{options} -p {patch}"
+            kind = "cj" if item.workload.startswith("CronJob ") else "job"
+            return "", f"kubectl patch {kind} {shlex.quote(name)}{options} -p {patch}"
         case MissingReason.PAUSED:
             return "", f"kubectl rollout resume deployment {shlex.quote(name)}{options}"
         case MissingReason.NOT_OBSERVED:

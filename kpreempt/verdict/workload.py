@@ -95,9 +95,9 @@ class MissingReason(StrEnum):
     """Why a controller has not created the pods.
 
     ``FailedCreate``: it tried, and the API server rejected the object. ``NamespaceTerminating``: the namespace is being
-    deleted. ``Suspended``: the Job is. ``Paused``: the rollout is, so the Deployment's template creates no pods.
-    ``WaitsForPod``: a StatefulSet creates its next pod once an earlier one is ready, or has gone. ``BackingOff``: a pod
-    of the Job has failed, and the next one is delayed. ``Failed`` and ``Complete``: the Job has finished.
+    deleted. ``Suspended``: the Job or CronJob is. ``Paused``: the rollout is, so the Deployment's template creates no
+    pods. ``WaitsForPod``: a StatefulSet creates its next pod once an earlier one is ready, or has gone. ``BackingOff``:
+    a pod of the Job has failed, and the next one is delayed. ``Failed`` and ``Complete``: the Job has finished.
     ``NotObserved``: the controller has not processed the latest change of the workload.
     """
 

@@ -18,6 +18,7 @@ import msgspec
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
 from kpreempt.analysis.explain.pods import SimulateRest, summed_up
 from kpreempt.analysis.missing_pods import MissingPodsFinder
+from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE
 from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName, copies_of
@@ -30,6 +31,8 @@ from kpreempt.verdict import Assumption, AssumptionKind, Outcome, PodSummary, Ve
 from kpreempt.verdict.workload import (
     BudgetViolations,
     Capacity,
+    MissingPods,
+    MissingReason,
     NodeCapacity,
     Pending,
     Replica,
@@ -144,6 +147,10 @@ def workload_answer(
             other = _totals(workload_input, _placed(again, workload_input, first))
             others += [other] if other not in (totals, *others) else []
         assumptions[_by_chance(workload_input, placed, others)] = None
+    unsure = _depending_on_retries(placed, workload_input, Placing(cluster, scheduler, prepared, now), first)
+    if unsure:
+        message = f"which of {some_of([*unsure])} find a node depends on when the scheduler tries them again"
+        assumptions[Assumption(workload_input.workload, "replicas", message, AssumptionKind.UNCERTAIN)] = None
     if any(_claims_unbound(each.pod, cluster) for each in placed[:-1]):
         message = "claims of earlier replicas are not bound to volumes here, so later replicas may get other volumes"
         assumptions[Assumption(workload_input.workload, "spec.volumes", message, AssumptionKind.UNCERTAIN)] = None
@@ -152,6 +159,11 @@ def workload_answer(
     if workload_input.running is not None:
         kind, _, name = workload_input.workload.partition(" ")
         missing = MissingPodsFinder(cluster).of(kind, *name.split("/", 1))
+    if workload_input.is_suspended:
+        name, number = workload_input.workload, len(workload_input.pods)
+        missing = [
+            MissingPods(workload=name, controller=name, reason=MissingReason.SUSPENDED, desired=number, missing=number)
+        ]
     workload = Workload(
         workload=workload_input.workload,
         scope=workload_input.scope,
@@ -166,7 +178,12 @@ def workload_answer(
             for key, number in placing.violations.items()
         ],
         pending=_pending(workload_input, placed),
-        items=[_replica(each) for each in placed],
+        items=[
+            Replica(pod=each.pod.key, outcome=Outcome.UNCERTAIN, ties=unsure[each.pod.key])
+            if each.pod.key in unsure
+            else _replica(each)
+            for each in placed
+        ],
         missing_pods=missing,
         excluded_nodes=list(workload_input.excluded_nodes),
         at=now if missing else None,
@@ -174,24 +191,47 @@ def workload_answer(
     return workload, list(assumptions)
 
 
-def _placed(placing: Placing, workload_input: WorkloadInput, first: Verdict | None) -> list[Placed]:
+def _placed(
+    placing: Placing, workload_input: WorkloadInput, first: Verdict | None, *, retries_first: bool = False
+) -> list[Placed]:
     """The result for each pod, in the order of the input.
 
-    The existing pods are tried in queue order, and those that find no node again whenever another one has landed. Of a
-    workload whose pods are created in order, a new one is created once all existing ones have landed.
+    The existing pods are tried in queue order, and those that find no node again after another one has landed: after
+    all others, which the backoff makes likely, or at once if the scheduler ``retries_first``. Of a workload whose pods
+    are created in order, a new one is created once all existing ones have landed.
     """
     existing, new = workload_input.pods[: workload_input.existing], workload_input.pods[workload_input.existing :]
-    results = {each.pod.key: each for each in placing.place(existing, first=first)}
-    while any(each.branch is not None for each in results.values()):
-        waiting = [each.pod for each in results.values() if each.branch is None]
-        again = list(placing.place(waiting))
-        results |= {each.pod.key: each._replace(is_tried_again=each.branch is not None) for each in again}
-        if not any(each.branch is not None for each in again):
-            break
+    results: dict[str, Placed] = {}
+    untried, failed = list(existing), list[Pod]()
+    while untried:
+        pod = untried.pop(0)
+        (result,) = placing.place([pod], first=None if results else first)
+        is_tried_again = pod.key in results
+        results[pod.key] = result._replace(is_tried_again=is_tried_again and result.branch is not None)
+        if result.branch is None:
+            failed.append(pod)
+        else:
+            untried = [*failed, *untried] if retries_first else [*untried, *failed]
+            failed = []
     placed = [results[pod.key] for pod in existing]
     if workload_input.in_order and any(each.branch is None for each in placed):
         return placed
     return [*placed, *placing.place(new, first=None if existing else first, stops_at_pending=workload_input.in_order)]
+
+
+def _depending_on_retries(
+    placed: Sequence[Placed], workload_input: WorkloadInput, placing: Placing, first: Verdict | None
+) -> dict[str, list[str]]:
+    """The existing pods that find a node or not depending on when they are tried again, with these nodes."""
+    existing = placed[: workload_input.existing]
+    if len({each.branch is None for each in existing}) < 2:
+        return {}
+    found = {}
+    for one, other in zip(existing, _placed(placing, workload_input, first, retries_first=True), strict=False):
+        landed = one if one.branch is not None else other
+        if landed.branch is not None and (one.branch is None or other.branch is None):
+            found[one.pod.key] = [*landed.ties] or [landed.branch.node]
+    return found
 
 
 def capacity_answer(

@@ -130,6 +130,7 @@ def inputs_in_cluster(
         existing=sum(pod.key in waiting_keys for pod in pods),
         in_order=workload.kind == "StatefulSet" and (record is None or record.spec.pod_management_policy != "Parallel"),
         running=running,
+        is_suspended=_is_suspended(workload, document),
         excluded_nodes=maker.excluded_nodes(),
     )
     return ExplainInputs(cluster, [explain_input]), [workload_input]
@@ -162,7 +163,15 @@ def _of_template(
     if workload.kind == "CronJob" and replicas is None:
         # Each of its Jobs creates its own pods.
         which = Which.NEW
-    return batch, [each and msgspec.structs.replace(each, scope=which, running=0) for each in found]
+    is_suspended = _is_suspended(workload, document)
+    return batch, [
+        each and msgspec.structs.replace(each, scope=which, running=0, is_suspended=is_suspended) for each in found
+    ]
+
+
+def _is_suspended(workload: WorkloadName, document: Document | None) -> bool:
+    """Whether a CronJob creates no Jobs; Jobs themselves have records."""
+    return workload.kind == "CronJob" and mapping_in(document or {}, "spec").get("suspend") is True
 
 
 class _Maker:
@@ -381,8 +390,8 @@ class WorkloadInput(msgspec.Struct, frozen=True, kw_only=True):
 
     ``workload`` is ``Deployment shop/web``, or ``Pod shop/web`` for copies of one pod. If ``in_order``, each pod is
     created when the previous one is ready, except the first ``existing`` pods, which are pending, in queue order.
-    ``running`` is the number of its pods on nodes, for a workload in the cluster. A DaemonSet creates no pods for
-    ``excluded_nodes``.
+    ``running`` is the number of its pods on nodes, for a workload in the cluster. ``is_suspended``: a CronJob that
+    creates no Jobs. A DaemonSet creates no pods for ``excluded_nodes``.
     """
 
     workload: str
@@ -391,6 +400,7 @@ class WorkloadInput(msgspec.Struct, frozen=True, kw_only=True):
     in_order: bool = False
     existing: int = 0
     running: int | None = None
+    is_suspended: bool = False
     excluded_nodes: Sequence[ExcludedNode] = ()
 
 

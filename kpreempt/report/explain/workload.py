@@ -90,8 +90,8 @@ def _state_of(pending: Pending) -> str:
 
 def _ends_of(replica: Replica) -> tuple[Words, Words]:
     """The node, and the victims; victims whose eviction violates a budget are marked."""
-    others = [node for node in replica.ties if node != replica.node]
-    node = f"{replica.node or '-'}{f' or {join_names(others, limit=_NAMES_SHOWN)}' if others else ''}"
+    first, *others = dict.fromkeys([*([replica.node] if replica.node else []), *replica.ties]) or ["-"]
+    node = f"{first}{f' or {join_names(others, limit=_NAMES_SHOWN)}' if others else ''}"
     broken = Span(" (violates a budget)", "bad")
     return node, joined((pod, broken if pod in replica.violating else "") for pod in replica.victims) or "-"
 

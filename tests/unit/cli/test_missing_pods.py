@@ -126,3 +126,123 @@ def test_a_dump_without_controllers_says_that_it_lacks_them(kpreempt: Kpreempt, 
     answer = text(kpreempt, "pending", snapshot=dump)
     assert answer.startswith("No pod is pending. NOT CREATED whether controllers could not create pods is unknown: ")
     assert "lacks" not in answer
+
+
+def test_a_suspended_cron_job_creates_no_jobs(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    documents = [*yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))]
+    job = next(each for each in documents if each["kind"] == "Job")
+    cron_job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": "shop"},
+        "spec": {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": {"spec": job["spec"]}},
+    }
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all([*documents, cron_job]), encoding="utf-8")
+    answer = text(kpreempt, "explain", "cj/nightly", "-n", "shop", snapshot=cluster)
+    assert answer.startswith("shop/nightly is suspended (spec.suspend) and creates no pods. If they were created: ")
+    assert """kubectl patch cj nightly -n shop -p '{"spec":{"suspend":false}}'""" in answer
+
+
+def store(name: str, zone: str, *, node: str = "") -> dict[str, Any]:
+    """A pod of a StatefulSet that spreads over zones, and that a volume ties to its zone."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "nodeAffinityPolicy": "Ignore",
+        "labelSelector": {"matchLabels": {"app": "store"}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "db",
+            "labels": {"app": "store"},
+            "creationTimestamp": "2026-11-22T11:00:00Z",
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "store", "controller": True}],
+        },
+        "spec": {
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
+            "nodeSelector": {"zone": zone},
+            "topologySpreadConstraints": [spread],
+            **({"nodeName": node} if node else {}),
+        },
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def spread_cluster(tmp_path: Path, *pending: tuple[str, str], replicas: int | None = None, policy: str = "") -> Path:
+    """Three zones, two of which have a pod of the StatefulSet, with more of its pods pending."""
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": f"n-{zone}", "labels": {"zone": zone}},
+            "status": {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}},
+        }
+        for zone in "abc"
+    ]
+    spec = {"replicas": replicas, **({"podManagementPolicy": policy} if policy else {})}
+    metadata = {"name": "store", "namespace": "db"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+    pods = [store("store-1", "a", node="n-a"), store("store-2", "b", node="n-b"), *(store(*each) for each in pending)]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all([*nodes, *pods, *([owner] if replicas else [])]), encoding="utf-8")
+    return path
+
+
+def outcomes(kpreempt: Kpreempt, cluster: Path) -> tuple[dict[str, str], list[str], list[str]]:
+    """The outcome of each replica, the messages of those that stay pending, and what is assumed."""
+    ran = kpreempt("explain", "sts/store", "-n", "db", "--snapshot", str(cluster), *NOW, "-o", "json")
+    found = json.loads(ran.stdout)
+    items = {each["pod"].partition("/")[2]: each["outcome"] for each in found["workload"]["items"]}
+    pending = [each["message"] for each in found["workload"].get("pending", [])]
+    return items, pending, [f"{each['field']}: {each['message']}" for each in found["assumptions"]]
+
+
+def test_existing_pods_of_a_stateful_set_are_tried_again_after_others_have_landed(
+    kpreempt: Kpreempt, tmp_path: Path
+) -> None:
+    # The first pod violates the spread until the second one has filled the empty zone.
+    cluster = spread_cluster(tmp_path, ("store-0", "a"), ("store-3", "c"), replicas=4)
+    items, pending, _ = outcomes(kpreempt, cluster)
+    assert (items, pending) == ({"store-0": "Lands", "store-3": "Lands"}, [])
+
+
+def test_which_of_two_pods_lands_may_depend_on_when_they_are_tried_again(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    cluster = spread_cluster(tmp_path, ("store-0", "a"), ("store-3", "c"), ("store-4", "a"), replicas=5)
+    items, pending, assumed = outcomes(kpreempt, cluster)
+    assert items == {"store-0": "Uncertain", "store-3": "Lands", "store-4": "Uncertain"}
+    assert len(pending) == 1
+    assert "not created" not in pending[0]
+    message = "which of db/store-0, db/store-4 find a node depends on when the scheduler tries them again"
+    assert f"replicas: {message}" in assumed
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("", ["pending", "not created before store-0 is ready"]),
+        ("Parallel", ["pending"]),
+    ],
+)
+def test_a_new_pod_of_a_stateful_set_waits_for_a_pending_one(
+    kpreempt: Kpreempt, tmp_path: Path, policy: str, expected: list[str]
+) -> None:
+    cluster = spread_cluster(tmp_path, ("store-0", "a"), replicas=4, policy=policy)
+    items, pending, _ = outcomes(kpreempt, cluster)
+    created = [] if len(expected) > 1 else ["store-3"]
+    assert list(items) == ["store-0", *created]
+    assert ["not created" in each for each in pending] == ["not created" in each for each in expected]
+    assert pending[-1] == expected[-1] or policy
+
+
+def test_the_policy_of_a_stateful_set_that_is_not_in_the_input_is_assumed(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    start = "spec.podManagementPolicy: unknown"
+    _, _, assumed = outcomes(kpreempt, spread_cluster(tmp_path))
+    assert [each for each in assumed if each.startswith(start)]
+    # Existing pods need no policy.
+    _, _, assumed = outcomes(kpreempt, spread_cluster(tmp_path, ("store-3", "c")))
+    assert not [each for each in assumed if each.startswith(start)]
