@@ -7,6 +7,7 @@ from datetime import datetime
 from kpreempt.report.amounts import agree, format_duration, format_since
 from kpreempt.report.blocks import Listing, Phrase, Section, Span, Words, strong
 from kpreempt.report.evidence import join_names
+from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import describe, fix_in_words
 from kpreempt.report.pending.summary import leaving_in_words
 from kpreempt.verdict import Outcome, Verdict
@@ -33,7 +34,7 @@ def after_outcome(verdict: Verdict) -> str:
     pending = verdict.still_pending
     if pending is None:
         return ""
-    if pending.state in (PendingState.BEING_DELETED, PendingState.BACKING_OFF, PendingState.NEVER_ATTEMPTED):
+    if pending.state in _SENTENCES:
         return _SENTENCES[pending.state](pending)
     if pending.state is PendingState.WAITS_FOR_VICTIMS:
         return _waits_for(pending)
@@ -68,7 +69,8 @@ def _backing_off(pending: StillPending) -> str:
 def _never_attempted(pending: StillPending) -> str:
     age = _seconds(pending.created, pending.at)
     if age is None or age < _JUST_CREATED_SECONDS:
-        return f"The scheduler has not tried it yet; it was created{_ago(pending.created, pending.at)}."
+        created = f"; it was created{_ago(pending.created, pending.at)}" if age is not None else ""
+        return f"The scheduler has not tried it yet{created}."
     return (
         f"It was created{_ago(pending.created, pending.at)}, and {pending.scheduler_name} has reported no attempt to"
         " schedule it: check that this scheduler is running."
@@ -135,7 +137,19 @@ def _ago(time: datetime | None, at: datetime | None) -> str:
     return "" if time is None or at is None else f" {format_since(time, at)} ago"
 
 
+def _gated(pending: StillPending) -> str:
+    hint = gates_hint(pending.gates)
+    return f"{hint[:1].upper()}{hint[1:]}."
+
+
+def _other_scheduler(pending: StillPending) -> str:
+    hint = scheduler_hint(pending.scheduler_name)
+    return f"{hint[:1].upper()}{hint[1:]}."
+
+
 _SENTENCES = {
+    PendingState.GATED: _gated,
+    PendingState.NO_SCHEDULER: _other_scheduler,
     PendingState.BEING_DELETED: _being_deleted,
     PendingState.BACKING_OFF: _backing_off,
     PendingState.NEVER_ATTEMPTED: _never_attempted,

@@ -13,6 +13,7 @@ from kpreempt.report.amounts import agree, count, format_duration, format_readin
 from kpreempt.report.blocks import Code, Listing, Phrase, Role, Section, Sentence, Span, joined, strong
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
+from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import more_on_nodes_in_words, only_on_nodes_in_words
 from kpreempt.report.pending.served import about_runs, open_in_words, scheduled_parts
 from kpreempt.report.remedies import amounts_in_words, cause_in_words, join_options
@@ -359,8 +360,8 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     if item.state in SHOWN_STATES:
         return {
             PendingState.BEING_DELETED: ("the scheduler skips it",),
-            PendingState.NO_SCHEDULER: (f"schedulerName {item.scheduler_name}",),
-            PendingState.GATED: (join_names(item.gates),),
+            PendingState.NO_SCHEDULER: (f"schedulerName {item.scheduler_name}; {scheduler_hint(item.scheduler_name)}",),
+            PendingState.GATED: (f"{join_names(item.gates)}: {gates_hint(item.gates)}",),
             PendingState.HELD: (f"{f'by {item.held_by}: ' if item.held_by else ''}{item.reason}",),
         }[item.state]
     turn = item.in_turn
