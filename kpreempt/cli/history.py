@@ -18,6 +18,7 @@ from kpreempt.library.recordings import subject_of
 from kpreempt.library.schedulers import Context, default_scheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.collect import Needs
+from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.recording.as_of import time_of_eviction
 from kpreempt.snapshot.recording.segments import is_recording
 
@@ -35,7 +36,15 @@ def who_evicted(request: WhoEvictedRequest) -> int:
     at = None
     if recording is not None and request.at is None and isinstance(target, PodName):
         at = time_of_eviction(recording, target.namespace, pod_name(target.name))
-    loaded = run.load(live, Needs(extra_fields=factory.extra_fields, with_events=True, with_evictions=True), at=at)
+    scope = "" if request.all_namespaces else target.namespace if target is not None else namespace
+    needs = Needs(
+        # Their managed fields say what changed them.
+        keep_document=lambda kind, record: _may_explain(kind, record, scope),
+        extra_fields=factory.extra_fields,
+        with_events=True,
+        with_evictions=True,
+    )
+    loaded = run.load(live, needs, at=at)
 
     def read_before(preemptors: Sequence[str]) -> LoadedCluster | None:
         """Load the cluster before the eviction: from ``--before``, or from before the preemptor's creation."""
@@ -57,6 +66,16 @@ def who_evicted(request: WhoEvictedRequest) -> int:
     found = answer(context, request.having(read_before=read_before, audit=audit)).record
     run.write_once(found, context.at)
     return 0
+
+
+_OWNERS = ("ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job")
+
+
+def _may_explain(kind: str, record: Record, namespace: str) -> bool:
+    """Return whether a change of the object may have ended a pod in the namespace, or in any if it is empty."""
+    if kind == "Node":
+        return bool(record.spec.unschedulable)
+    return kind in _OWNERS and namespace in ("", record.metadata.namespace)
 
 
 def history(request: HistoryRequest) -> int:

@@ -33,20 +33,21 @@ def who_evicted(context: Context, request: WhoEvicted) -> Answered:
     from kpreempt.analysis.pod_inputs import pod_name
     from kpreempt.library.explain import PodName, parse_target
 
-    cluster, audit = context.loaded.cluster, request.audit
+    cluster, audit, documents = context.loaded.cluster, request.audit, context.loaded.documents
     namespace = request.namespace or context.namespace
     if not request.pod:
-        return Answered(queries.all_evictions(cluster, "" if request.all_namespaces else namespace, audit), cluster)
+        scope = "" if request.all_namespaces else namespace
+        return Answered(queries.all_evictions(cluster, scope, audit, documents), cluster)
     target = parse_target(request.pod, request.name or "", namespace)
     if request.namespace and request.namespace != target.namespace:
         raise UsageError(f"two namespaces given: {target.namespace} and -n {request.namespace}")
     if not isinstance(target, PodName):
-        return Answered(queries.evictions_of_workload(cluster, target, audit), cluster)
+        return Answered(queries.evictions_of_workload(cluster, target, audit, documents), cluster)
     name = pod_name(target.name)
     if request.all_namespaces:
-        found = queries.evictions_everywhere(cluster, name, audit)
+        found = queries.evictions_everywhere(cluster, name, audit, documents)
     else:
-        found = queries.evictions_of_pod(cluster, target.namespace, name, audit)
+        found = queries.evictions_of_pod(cluster, target.namespace, name, audit, documents)
     if isinstance(found, EvictionsOfPod):
         found = _reconstructed(context, request, found)
     return Answered(found, cluster)

@@ -56,7 +56,7 @@ def report(answer: EvictionsOfPod, options: RenderOptions) -> Report:
             *(
                 _eviction(each, number, lacks_budgets, options)
                 for number, each in enumerate(answer.items, 1)
-                if each.evidence
+                if each.evidence or each.owner_changes
             ),
             *([looked] if is_uncertain or options.is_full else []),
             *assumption_sections(answer.assumptions),
@@ -108,17 +108,17 @@ def _title(answer: EvictionsOfPod) -> str:
 
 def _eviction(item: PodTermination, number: int, lacks_budgets: bool, options: RenderOptions) -> Section:
     when = format_time(item.at) if item.at else ""
-    first = item.evidence[0]
+    first = item.evidence[0] if item.evidence else None
     rows = list(_facts(item.preemption, lacks_budgets)) if item.preemption is not None else list(_facts_of(item))
-    known = {first.message}
+    known = {first.message if first is not None else ""}
     for each in item.evidence[1:]:
         # The same text in the condition, the status and the event is shown once.
         if options.is_full or not any(each.message.strip() in text for text in known):
             known.add(each.message)
             rows.append((_SOURCES[each.source].lower(), _quoted(each)))
     return Section(
-        _SOURCES[first.source],
-        _quoted(first),
+        _SOURCES[first.source] if first is not None else "OWNER",
+        _quoted(first) if first is not None else "",
         [Rows(rows)],
         heading=f"{'Eviction' if item.is_eviction else 'End'} at {when or 'an unknown time'}",
         anchor=f"eviction-{number}",
@@ -144,6 +144,9 @@ def _facts_of(item: PodTermination) -> Iterable[tuple[str, Words]]:
         yield "client", client.user_agent
     if item.rejected_requests:
         yield "before", f"{count(item.rejected_requests, 'eviction request')} rejected, for example by a budget"
+    for change in item.owner_changes[:_NAMES]:
+        when = f" at {format_time(change.at)}" if change.at is not None else ""
+        yield "changed", f"{change.object} ({join_names(change.fields)}) by {change.manager}{when}"
     # The sentence about a rejection counts them.
     if alike is not None and item.cause is not TerminationCause.REJECTED:
         since, until = alike.since, alike.until

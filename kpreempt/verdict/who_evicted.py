@@ -140,6 +140,15 @@ class EvictingTaint(Record, frozen=True, kw_only=True, omit_defaults=True):
     toleration_seconds: int | None = None
 
 
+class ObjectChange(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """The last change of some ``fields`` of an object, by a field manager, such as ``kubectl-scale`` or ``argocd``."""
+
+    object: str
+    fields: list[str]
+    manager: str = ""
+    at: datetime | None = None
+
+
 class AlikePods(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Other pods of the same ``owner`` that ended for the same reason, created between ``since`` and ``until``."""
 
@@ -154,7 +163,8 @@ class PodTermination(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The end of a pod, or of a container of a pod that goes on.
 
     ``uid`` is that of the pod, which differs from another pod's of the same name. ``owner`` is the object that deleted
-    the pod, or whose deletion did. ``message`` is the most specific text. ``taints`` are those that the node still has.
+    the pod, or whose deletion did; ``owner_changes`` are its changes shortly before. ``message`` is the most specific
+    text. ``taints`` are those that the node still has.
     """
 
     cause: TerminationCause
@@ -169,6 +179,7 @@ class PodTermination(Record, frozen=True, kw_only=True, omit_defaults=True):
     taints: list[EvictingTaint] = []
     container: EndedContainer | None = None
     owner: str = ""
+    owner_changes: list[ObjectChange] = []
     alike: AlikePods | None = None
     preemption: Preemption | None = None
     rejected_requests: int = 0

@@ -124,7 +124,8 @@ def test_kubectl_drain_evicts_a_pod_and_the_audit_log_has_its_user(incidents: In
     incidents.until_terminating(drained)
     likely = incidents.sentence("drained")
     assert likely.startswith(f"{SHOP}/drained was evicted through the Eviction API on avocet-2 ")
-    assert likely.endswith(", probably by kubectl drain (the node is cordoned).")
+    # This API server does not track managed fields, which have the program that cordoned the node.
+    assert likely.endswith(", probably by a drain of the node (the node is cordoned).")
     certain = incidents.sentence("drained", "--audit-log", str(incidents.audit_log))
     assert certain.startswith(f"alice evicted {SHOP}/drained on avocet-2 ")
     assert certain.endswith(" with kubectl drain.")
@@ -189,7 +190,7 @@ def test_an_owner_deletes_pods_that_it_does_not_need(incidents: Incidents) -> No
         return [each for each in items if "deletionTimestamp" not in each["metadata"]]
 
     until(lambda: len(pods()) == 3, "three pods")
-    incidents.plane.request("PATCH", f"{path_of(document)}/wader", {"spec": {"replicas": 1}})
+    incidents.kubectl("scale", "rs/wader", "-n", SHOP, "--replicas=1")
     until(lambda: len(pods()) == 1, "one pod")
     events = f"/api/v1/namespaces/{SHOP}/events?fieldSelector=reason%3DSuccessfulDelete"
     until(lambda: len(incidents.plane.request("GET", events)["items"]) == 2, "an event about each deletion")

@@ -13,7 +13,7 @@ from kpreempt.model.event import Event
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.terminations import CLUSTER_AUTOSCALER, DESCHEDULER, DRAIN, KARPENTER, VPA, Termination
-from kpreempt.verdict.who_evicted import EvictingTaint, EvictionClient
+from kpreempt.verdict.who_evicted import EvictingTaint, EvictionClient, ObjectChange
 
 _TAINTS = {
     "karpenter.sh/disrupted": KARPENTER,
@@ -34,12 +34,16 @@ _NO_EXECUTE = "NoExecute"
 
 
 def client_of(
-    texts: Iterable[Termination], requests: Sequence[AuditRequest], node: Node | None, node_events: Iterable[Event]
+    texts: Iterable[Termination],
+    requests: Sequence[AuditRequest],
+    node: Node | None,
+    node_events: Iterable[Event],
+    cordon: ObjectChange | None,
 ) -> EvictionClient | None:
     """What requested an eviction through the API; ``None`` if nothing shows it.
 
     ``texts`` are about the pod, ``requests`` are the accepted ones in an audit log, the first of which counts.
-    ``node_events`` are about the pod's node.
+    ``node_events`` are about the pod's node, and ``cordon`` is what cordoned it, if that is known.
     """
     reported = next((each for each in texts if each.client), None)
     if requests:
@@ -49,7 +53,7 @@ def client_of(
         return EvictionClient(name=name, detail=detail, user=found.user, user_agent=found.user_agent)
     if reported is not None:
         return EvictionClient(name=reported.client, detail=reported.detail)
-    return _client_at(node, node_events)
+    return _client_at(node, node_events, cordon)
 
 
 def client_of_request(request: AuditRequest) -> EvictionClient:
@@ -63,7 +67,7 @@ def client_of_request(request: AuditRequest) -> EvictionClient:
     return EvictionClient(name=name, user=request.username, user_agent=request.user_agent)
 
 
-def _client_at(node: Node | None, node_events: Iterable[Event]) -> EvictionClient | None:
+def _client_at(node: Node | None, node_events: Iterable[Event], cordon: ObjectChange | None) -> EvictionClient | None:
     """What the node's taints, its cordon and the events about it point to."""
     for event in node_events:
         text = event.text.strip()
@@ -78,7 +82,12 @@ def _client_at(node: Node | None, node_events: Iterable[Event]) -> EvictionClien
         if taint.key in _TAINTS:
             return EvictionClient(name=_TAINTS[taint.key], is_likely=True, signs=[f"taint of the node: {taint}"])
     if node.spec.unschedulable:
-        return EvictionClient(name=DRAIN, is_likely=True, signs=["the node is cordoned"])
+        if cordon is None:
+            # Many programs drain nodes.
+            return EvictionClient(name="a drain of the node", is_likely=True, signs=["the node is cordoned"])
+        name = next((name for start, name in _AGENTS if cordon.manager.lower().startswith(start)), cordon.manager)
+        when = f" at {cordon.at.isoformat().replace('+00:00', 'Z')}" if cordon.at is not None else ""
+        return EvictionClient(name=name, is_likely=True, signs=[f"{cordon.manager} cordoned the node{when}"])
     return None
 
 

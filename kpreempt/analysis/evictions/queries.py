@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.evictions.reader import EvictionReader
 from kpreempt.analysis.preempted_by import location_of
 from kpreempt.analysis.unread import unread_events
@@ -34,10 +35,17 @@ _SUFFIXES = {
 
 
 def evictions_of_pod(
-    cluster: ClusterSnapshot, namespace: str, name: str, audit: AuditLog | None = None
+    cluster: ClusterSnapshot,
+    namespace: str,
+    name: str,
+    audit: AuditLog | None = None,
+    documents: Iterable[Document] = (),
 ) -> EvictionsOfPod:
-    """The end of a pod, which may be gone. Raises ``NotFoundError`` if nothing in the input is about it."""
-    reader = EvictionReader(cluster, audit)
+    """The end of a pod, which may be gone. Raises ``NotFoundError`` if nothing in the input is about it.
+
+    ``audit`` is an audit log, and ``documents`` are complete owners and nodes, for this and the other queries.
+    """
+    reader = EvictionReader(cluster, audit, documents)
     key = f"{namespace}/{name}"
     if not reader.knows(key):
         raise _unknown(cluster, reader, namespace, name)
@@ -45,10 +53,10 @@ def evictions_of_pod(
 
 
 def evictions_everywhere(
-    cluster: ClusterSnapshot, name: str, audit: AuditLog | None = None
+    cluster: ClusterSnapshot, name: str, audit: AuditLog | None = None, documents: Iterable[Document] = ()
 ) -> EvictionsOfPod | EvictedPods:
     """The end of the pod of this name in any namespace, or of all of them. Raises ``NotFoundError``."""
-    reader = EvictionReader(cluster, audit)
+    reader = EvictionReader(cluster, audit, documents)
     keys = _keys_of(reader, name)
     if not keys:
         raise _unknown(cluster, reader, "", name)
@@ -56,13 +64,13 @@ def evictions_everywhere(
 
 
 def evictions_of_workload(
-    cluster: ClusterSnapshot, workload: WorkloadName, audit: AuditLog | None = None
+    cluster: ClusterSnapshot, workload: WorkloadName, audit: AuditLog | None = None, documents: Iterable[Document] = ()
 ) -> EvictedPods:
     """The ends of a workload's pods; those that are gone are known by their names.
 
     Raises ``NotFoundError`` if neither the workload nor a pod of it is known.
     """
-    reader = EvictionReader(cluster, audit)
+    reader = EvictionReader(cluster, audit, documents)
     own = [pod.key for pod in pods_of_workload(cluster, workload)]
     suffix = _SUFFIXES.get(workload.kind, rf"{_RANDOM}{{5}}")
     is_own = re.compile(rf"{re.escape(workload.namespace)}/{re.escape(workload.name)}-{suffix}").fullmatch
@@ -72,9 +80,11 @@ def evictions_of_workload(
     return _answer(cluster, reader, [*own, *gone], str(workload), gone)
 
 
-def all_evictions(cluster: ClusterSnapshot, namespace: str, audit: AuditLog | None = None) -> EvictedPods:
+def all_evictions(
+    cluster: ClusterSnapshot, namespace: str, audit: AuditLog | None = None, documents: Iterable[Document] = ()
+) -> EvictedPods:
     """The ends of all pods in a namespace, or in all if it is empty."""
-    reader = EvictionReader(cluster, audit)
+    reader = EvictionReader(cluster, audit, documents)
     keys = [key for key in reader.all_keys() if not namespace or key.startswith(f"{namespace}/")]
     return _answer(cluster, reader, keys, f"namespace {namespace}" if namespace else "", ())
 

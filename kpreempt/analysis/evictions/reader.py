@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kpreempt.analysis.document_reader import Document
+from kpreempt.analysis.evictions.changes import Changes
 from kpreempt.analysis.evictions.clients import client_of, client_of_request, evicting_taints
 from kpreempt.analysis.pending.states import deletion_began
 from kpreempt.analysis.preempted_by import PreemptionIndex, location_of
@@ -37,6 +39,7 @@ from kpreempt.verdict.who_evicted import (
     AlikePods,
     EvictionsOfPod,
     Evidence,
+    ObjectChange,
     PodLocation,
     PodPhase,
     PodTermination,
@@ -60,6 +63,7 @@ _SERVICE_ACCOUNTS_OF_OWNERS = {
 }
 # Causes that often end the pods that replace a pod, too.
 _REPEATED = (TerminationCause.REJECTED, TerminationCause.NODE_PRESSURE, TerminationCause.LOCAL_STORAGE_LIMIT)
+_OF_OWNERS = (TerminationCause.DELETED_BY_OWNER, TerminationCause.DELETED)
 _SCHEDULER = "system:kube-scheduler"
 _BY_CONTROLLER = {
     "system:serviceaccount:kube-system:generic-garbage-collector": TerminationCause.OWNER_DELETED,
@@ -84,9 +88,13 @@ class _Text(NamedTuple):
 class EvictionReader:
     """Reads the ends of pods in a cluster, which it indexes once."""
 
-    def __init__(self, cluster: ClusterSnapshot, audit: AuditLog | None = None) -> None:
+    def __init__(
+        self, cluster: ClusterSnapshot, audit: AuditLog | None = None, documents: Iterable[Document] = ()
+    ) -> None:
+        """``documents`` are complete owners and nodes, if they are known."""
         self._cluster = cluster
         self._audit = audit
+        self._changes = Changes(documents)
         self._preemptions = PreemptionIndex(cluster)
         self._nodes = {node.name: node for node in cluster.nodes}
         self._events: defaultdict[str, list[Event]] = defaultdict(list)
@@ -280,15 +288,24 @@ class EvictionReader:
         accepted = [each.request for each in group if each.request is not None and each.request.is_accepted]
         if cause is TerminationCause.EVICTION_API:
             requests = [each for each in self._requests.get(key, ()) if each.is_eviction]
-            known["client"] = client_of(says, accepted, node, self._node_events.get(node_name, ()))
+            cordon = self._changes.of_node(node_name, _first_time(says))
+            known["client"] = client_of(says, accepted, node, self._node_events.get(node_name, ()), cordon)
             known["rejected_requests"] = sum(not each.is_accepted for each in requests)
         elif cause is TerminationCause.DELETED_BY_CLIENT and accepted:
             known["client"] = client_of_request(accepted[0])
         elif cause is TerminationCause.NO_EXECUTE_TAINT and pod is not None:
             known["taints"] = evicting_taints(pod, node)
+        if cause in _OF_OWNERS:
+            known["owner_changes"] = self._owner_changes(key, pod, known["owner"], says)
         if pod is not None and not any(each.at for each in says):
             known["at"] = deletion_began(pod)
         return PodTermination.of_texts(says, **known)
+
+    def _owner_changes(self, key: str, pod: Pod | None, owner: str, says: Iterable[Termination]) -> list[ObjectChange]:
+        """The changes of the owner shortly before it, or something else, deleted the pod."""
+        controller = controller_of(pod.metadata) if pod is not None else None
+        kind, _, name = (f"{controller.kind} {controller.name}" if controller is not None else owner).partition(" ")
+        return self._changes.of_owner(kind, key.partition("/")[0], name, _first_time(says)) if name else []
 
     def _node_of(self, key: str, pod: Pod | None, group: Sequence[_Text]) -> str:
         """The node that the pod was on, as far as anything says."""
@@ -326,6 +343,10 @@ class EvictionReader:
             until=max(created, default=None),
             nodes=sorted({each.spec.node_name for each in (pod, *alike) if each.spec.node_name}),
         )
+
+
+def _first_time(says: Iterable[Termination]) -> datetime | None:
+    return min((each.at for each in says if each.at is not None), default=None)
 
 
 def _ends_pod(says: Termination) -> bool:

@@ -73,9 +73,8 @@ def sentence(answer: EvictionsOfPod) -> str:
         (
             "drained",
             TerminationCause.EVICTION_API,
-            "shop/drained was evicted through the Eviction API on node-b 7m ago, probably by kubectl drain (the "
-            "node is "
-            "cordoned).",
+            "shop/drained was evicted through the Eviction API on node-b 7m ago, probably by a drain of the "
+            "node (the node is cordoned).",
         ),
         (
             "evicted",
@@ -274,6 +273,70 @@ def test_the_node_s_taints_point_to_the_client(taints: list[tuple[str, Any]], li
     cluster = ClusterSnapshot(nodes=[node], pods=[evicted_pod(conditions=[condition("EvictionByEvictionAPI")])])
     client = queries.evictions_of_pod(cluster, "shop", "web").items[0].client
     assert (client.name if client else "", bool(client and client.is_likely)) == (likely, bool(likely))
+
+
+def document(kind: str, name: str, *entries: tuple[str, str, Any], **metadata: Any) -> dict[str, Any]:
+    """A complete object with managed fields: the manager, the time and the fields of the spec."""
+    managed = [
+        {"manager": manager, "time": time, "fieldsV1": {"f:spec": {f"f:{each}": {} for each in fields}}}
+        for manager, time, fields in entries
+    ]
+    namespace = {} if kind == "Node" else {"namespace": "shop"}
+    return {"kind": kind, "metadata": {"name": name, **namespace, "managedFields": managed, **metadata}}
+
+
+@pytest.mark.parametrize(
+    ("manager", "likely"),
+    [
+        pytest.param("kubectl", "kubectl drain", id="kubectl"),
+        pytest.param("karpenter", "Karpenter", id="Karpenter"),
+        pytest.param("node-termination-handler", "node-termination-handler", id="any other program"),
+    ],
+)
+def test_what_cordoned_the_node_probably_drains_it(manager: str, likely: str) -> None:
+    node = replace_in(make_node("node-a"), "spec", unschedulable=True)
+    cluster = ClusterSnapshot(nodes=[node], pods=[evicted_pod(conditions=[condition("EvictionByEvictionAPI")])])
+    cordoned = document("Node", "node-a", (manager, "2026-11-21T00:00:00Z", ["unschedulable"]))
+    client = queries.evictions_of_pod(cluster, "shop", "web", documents=[cordoned]).items[0].client
+    assert client is not None
+    assert (client.name, client.is_likely) == (likely, True)
+    assert client.signs == [f"{manager} cordoned the node at 2026-11-21T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "changes"),
+    [
+        pytest.param(
+            [document("ReplicaSet", "web", ("kubectl", "2026-11-21T03:02:58Z", ["replicas"]))],
+            [("ReplicaSet web", "kubectl")],
+            id="the owner's size",
+        ),
+        pytest.param(
+            [
+                document(
+                    "ReplicaSet",
+                    "web",
+                    ("kube-controller-manager", "2026-11-21T03:02:59Z", ["replicas"]),
+                    ownerReferences=[{"kind": "Deployment", "name": "shop", "controller": True}],
+                ),
+                document("Deployment", "shop", ("argocd", "2026-11-21T03:02:58Z", ["template"])),
+            ],
+            [("Deployment shop", "argocd")],
+            id="the template of the owner's owner",
+        ),
+        pytest.param(
+            [document("ReplicaSet", "web", ("helm", "2026-11-21T01:00:00Z", ["replicas"]))], [], id="a change long ago"
+        ),
+        pytest.param(
+            [document("ReplicaSet", "web", ("helm", "2026-11-21T03:10:00Z", ["replicas"]))], [], id="a later change"
+        ),
+        pytest.param([{"kind": "ReplicaSet", "metadata": {"managedFields": "damaged"}}], [], id="a damaged object"),
+        pytest.param([document("ReplicaSet", "web", ("helm", "no time", ["replicas"]))], [], id="a damaged time"),
+    ],
+)
+def test_the_last_change_of_the_owner_is_shown(documents: list[dict[str, Any]], changes: list[tuple[str, str]]) -> None:
+    item = queries.evictions_of_pod(CLUSTER, "shop", "scaled-down", documents=documents).items[0]
+    assert [(each.object, each.manager) for each in item.owner_changes] == changes
 
 
 def reported(reason: str, note: str, reporter: str, *, uid: str = "uid-shop-web", at: Any = NOW) -> Event:
