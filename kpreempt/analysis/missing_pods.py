@@ -84,12 +84,14 @@ class MissingPodsFinder:
         failures = (event for event in cluster.events if event.reason in FAILED_CREATION)
         self._failures = grouped(failures, _subject_of)
         self._terminating = {each.metadata.name for each in cluster.namespaces if each.is_terminating}
+        # ReplicaSets that are not in the input, and whose failures are reported with their Deployment.
+        self._reported: set[OwnerName] = set()
         sets = (each for each in cluster.replica_sets if each.metadata.owner_references)
         self._replica_sets = grouped(sets, lambda each: _owner_of(each.metadata))
 
     def all(self) -> list[MissingPods]:
         """The controllers that lack pods, those that failed first, then those with most missing pods."""
-        found = [each for each in self._each() if each.missing]
+        found = [each for each in (*self._each(), *self._of_unread()) if each.missing or not each.desired]
         return sorted(found, key=lambda each: (each.reason is not MissingReason.FAILED_CREATE, -each.missing))
 
     def _each(self) -> Iterator[MissingPods]:
@@ -108,6 +110,14 @@ class MissingPodsFinder:
             yield from self._of_daemon_set(daemon_set)
         for job in cluster.jobs:
             yield from self._of_job(job)
+
+    def _of_unread(self) -> Iterator[MissingPods]:
+        """The failures of controllers that are not in the input, so that their size is unknown."""
+        for name in self._failures:
+            if name.kind in OWNERS and state_of(self._cluster, name.kind) is not KindState.READ:
+                failure = self._failure(name, None, self._pods.get(name, ()), None)
+                if failure is not None and name not in self._reported:
+                    yield self._failed(name, "", 0, 0, failure)
 
     def of(self, kind: str, namespace: str, name: str) -> list[MissingPods]:
         """Why one workload has fewer pods than it wants, or creates none; a CronJob's Jobs are its workloads."""
@@ -153,8 +163,14 @@ class MissingPodsFinder:
                 if deployment_of(pod, owner.name) == name.name
             ]
             missing = desired - (sum(pod.is_active for pod in pods) or deployment.status.replicas)
-            if missing > 0 and reported is not None:
-                yield self._failed(name, str(name), desired, missing, self._failure(name, deployment, pods, reported))
+            sets = [each for each in self._failures if _is_of_deployment(each, name)]
+            newest = max(sets, key=lambda each: max(map(_time_of, self._failures[each])), default=name)
+            failure = None
+            if missing > 0 and (reported is not None or not deployment.status.observed_generation):
+                failure = self._failure(newest, None, pods, reported)
+            if failure is not None:
+                self._reported.update(sets)
+                yield self._failed(name, str(name), desired, missing, failure)
             return
         is_rejected = _condition(deployment.status.conditions, "Progressing", status="False", reason=FAILED_REPLICA_SET)
         active = sum(pod.is_active for each in own for pod in self._pods_of("ReplicaSet", each.metadata))
@@ -235,11 +251,17 @@ class MissingPodsFinder:
     def _failure(
         self, name: OwnerName, record: Any, pods: Iterable[Pod], condition: WorkloadCondition | None
     ) -> FailedCreation | None:
-        """The last failed try; without a condition, only if no pod was created since."""
+        """The last failed try; without a condition, only if no pod was created since.
+
+        ``record`` is the object, or ``None`` if the input lacks it.
+        """
         events = [
             event
             for event in self._failures.get(name, ())
-            if not event.subject.uid or not record.metadata.uid or event.subject.uid == record.metadata.uid
+            if record is None
+            or not event.subject.uid
+            or not record.metadata.uid
+            or event.subject.uid == record.metadata.uid
         ]
         if condition is None:
             created = max((pod.metadata.creation_timestamp or _BEFORE_ALL for pod in pods), default=_BEFORE_ALL)
@@ -390,6 +412,16 @@ def _owner_of(metadata: ObjectMeta) -> OwnerName | None:
 def _subject_of(event: Event) -> OwnerName:
     subject = event.subject
     return OwnerName(subject.namespace or event.metadata.namespace, subject.kind, subject.name)
+
+
+def _is_of_deployment(replica_set: OwnerName, deployment: OwnerName) -> bool:
+    """Whether a ReplicaSet is named after the Deployment and a template's hash, which has no dash."""
+    start, _, template_hash = replica_set.name.rpartition("-")
+    return (replica_set.namespace, replica_set.kind, start) == (
+        deployment.namespace,
+        "ReplicaSet",
+        deployment.name,
+    ) and (template_hash.isalnum())
 
 
 def _is_named_after(pod: Pod, stateful_set: str) -> bool:

@@ -18,7 +18,7 @@ from kpreempt.model.event import CreationStep
 _COMBINED = "(combined from similar events): "
 _OF_CONTROLLERS = re.compile(
     r"Error creating(?: job)?: |(?i:create) (?:Pod (?P<pod>\S+) in|Claim (?P<claim>\S+) (?:for )?Pod (?P<owner>\S+) in)"
-    r" StatefulSet \S+ failed error: |Failed to create new replica set \"[^\"]*\": "
+    r" StatefulSet \S+ failed error: (?:failed to create PVC \S+: )?|Failed to create new replica set \"[^\"]*\": "
 )
 # What the API server puts before the reason.
 _OBJECT = re.compile(

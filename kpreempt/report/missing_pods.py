@@ -41,8 +41,17 @@ def summarize(items: Sequence[MissingPods]) -> str:
     """Sentences on the workloads that have not created their pods; empty if there are none."""
     by_reason: dict[MissingReason, list[MissingPods]] = {}
     for each in items:
-        by_reason.setdefault(each.reason, []).append(each)
-    return " ".join(filter(None, (_sentence(reason, by_reason.get(reason, [])) for reason in MissingReason)))
+        if each.desired:
+            by_reason.setdefault(each.reason, []).append(each)
+    sentences = [_sentence(reason, by_reason.get(reason, [])) for reason in MissingReason]
+    if unknown := [each.controller for each in items if not each.desired]:
+        subject = unknown[0] if len(unknown) == 1 else f"{len(unknown):,} controllers"
+        those = "it is" if len(unknown) == 1 else "they are"
+        sentences.append(
+            f"Events report that {subject} could not create pods; whether pods are missing is unknown, because {those}"
+            " not in the input."
+        )
+    return " ".join(filter(None, sentences))
 
 
 def _sentence(reason: MissingReason, items: Sequence[MissingPods]) -> str:
@@ -74,7 +83,11 @@ def missing_section(items: Sequence[MissingPods], unread: Sequence[str], at: dat
     """``NOT CREATED``: each workload that lacks pods, and why; or the kinds without which that is unknown."""
     lines: list[list[Words]] = [[_in_a_line(each, at)] for each in items]
     kinds = join_names([f"{kind}s" for kind in unread], limit=len(unread))
-    unknown = f"whether controllers could not create pods is unknown: {kinds} are not in the input" if unread else ""
+    unknown = (
+        f"whether controllers could not create pods is unknown: {kinds} are not in the input"
+        if unread and not items
+        else ""
+    )
     return Section(
         "NOT CREATED",
         Span(unknown, "dim") if unknown else "",
@@ -87,7 +100,8 @@ def missing_section(items: Sequence[MissingPods], unread: Sequence[str], at: dat
 
 def _in_a_line(item: MissingPods, at: datetime | None) -> Phrase:
     kind, _, name = item.workload.partition(" ")
-    return (strong(name), f" ({kind}) lacks {item.missing:,} of {item.desired:,}: ", *_why(item, at))
+    lacks = f" ({kind}) lacks {item.missing:,} of {item.desired:,}: " if item.desired else f" ({kind}): "
+    return (strong(name), lacks, *_why(item, at))
 
 
 def _why(item: MissingPods, at: datetime | None) -> Phrase:

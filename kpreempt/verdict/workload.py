@@ -145,9 +145,9 @@ class MissingPods(SparseRecord, frozen=True, kw_only=True):
     """A controller that has fewer pods than it wants, or that creates none.
 
     ``workload`` is the Deployment of a ReplicaSet, otherwise the controller itself (``Job shop/import``). Of the
-    ``desired`` pods, ``missing`` ones do not exist. ``message`` is what the controller reports about a finished Job.
-    ``failed`` counts the failed pods of a Job; its next pod is created at most ``longest_delay_seconds`` after the last
-    failure. ``manager`` is the controller that resumes a suspended Job
+    ``desired`` pods, ``missing`` ones do not exist; both are 0 if only events show the controller. ``message`` is what
+    the controller reports about a finished Job. ``failed`` counts the failed pods of a Job; its next pod is created at
+    most ``longest_delay_seconds`` after the last failure. ``manager`` is the controller that resumes a suspended Job
     (``Kueue``), if it is not the user.
     """
 

@@ -100,7 +100,7 @@ def inputs_in_cluster(
     waiting = in_queue_order([pod for pod in active if not pod.spec.node_name], FailedAttempts(cluster.events))
     running = len(active) - len(waiting)
     if not own:
-        return _of_template(cluster, workload, document, overrides, decode, rules, replicas)
+        return _of_template(cluster, workload, record, document, overrides, decode, rules, replicas)
     model = max(waiting or active or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
     maker = _Maker(workload, model, own, cluster, decode, record, document)
     if workload.kind == "DaemonSet" and replicas is not None:
@@ -139,6 +139,7 @@ def inputs_in_cluster(
 def _of_template(
     cluster: ClusterSnapshot,
     workload: WorkloadName,
+    record: Any,
     document: Document | None,
     overrides: Overrides,
     decode: Decode,
@@ -157,7 +158,17 @@ def _of_template(
         )
     number = replicas if replicas is not None else max(templates[0].replicas, 1)
     if workload.kind == "DaemonSet" and replicas is None:
-        return workload_inputs(cluster, templates, overrides, decode, rules, None)
+        batch, [several] = workload_inputs(cluster, templates, overrides, decode, rules, None)
+        pods = several.pods if several is not None else [each.pod for each in batch.inputs]
+        maker = _Maker(workload, pods[0], [], cluster, decode, record, document)
+        excluded = maker.excluded_nodes()
+        if len(excluded) == len(cluster.nodes):
+            # There is no node for the only pod.
+            pods = []
+        workload_input = WorkloadInput(
+            workload=str(workload), scope=Which.UNSCHEDULED, pods=pods, running=0, excluded_nodes=excluded
+        )
+        return batch, [workload_input]
     batch, found = workload_inputs(cluster, templates, overrides, decode, rules, number)
     which = Which.UNSCHEDULED if replicas is None and templates[0].replicas else Which.ADDITIONAL
     if workload.kind == "CronJob" and replicas is None:

@@ -29,9 +29,12 @@ _EVEN_EMPTY = ", because these nodes reject the pod even when empty"
 
 
 def headline(verdict: Verdict) -> Phrase:
-    """The pod's outcome and its cost; for an unschedulable pod, also the first remedy."""
+    """The pod's outcome and its cost; for an unschedulable pod, also the first remedy.
+
+    What the input lacks is part of the first sentences on a workload, and not repeated for its first pod.
+    """
     phrase = answer(verdict)
-    unknown = _sentences(unknown_sentence(verdict))
+    unknown = _sentences(unknown_sentence(verdict)) if verdict.workload is None else ()
     if not verdict.remedies or not verdict.outcome.stays_pending:
         return (*phrase, *unknown)
     return (*phrase, *unknown, " First remedy: ", strong(action(verdict.remedies[0])), ".")

@@ -155,7 +155,8 @@ def _in_one_line(verdict: Verdict) -> Phrase:
 def _lead(verdict: Verdict) -> Phrase:
     """The first sentences, on the pod or on all pods of the workload."""
     if verdict.workload is not None:
-        return headline_of(verdict.workload)
+        unknown = unknown_sentence(verdict)
+        return (*headline_of(verdict.workload), *((" ", Span(unknown, "warn")) if unknown else ()))
     if verdict.capacity is not None:
         return (*headline(verdict), " Capacity: ", *capacity_phrase(verdict.capacity), ".")
     return headline(verdict)
@@ -201,9 +202,8 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     is_created = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)
     if verdict.workload is not None and is_created:
         facts = Sentence(Span(text_of(pod_facts(verdict)), "dim"))
-        unknown = unknown_sentence(verdict)
         when = _first_pod(verdict.workload)
-        short = Section("FIRST POD", (when, *answer(verdict, kinds=3), f" {unknown}" if unknown else ""))
+        short = Section("FIRST POD", (when, *answer(verdict, kinds=3)))
         sections.append(Section("FIRST POD", (when, *headline(verdict)), [facts], priority=_FIRST_POD, short=short))
     if is_created and options.occupancy is not None and options.occupancy.nodes:
         from kpreempt.report.explain.node_map import node_map  # noqa: PLC0415 - only pages draw nodes

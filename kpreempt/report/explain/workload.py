@@ -200,6 +200,10 @@ def _rejecter(workload: Workload) -> str:
 def _complete(workload: Workload) -> Phrase:
     """A DaemonSet that lacks no pod, and the nodes that get none."""
     number = workload.running if isinstance(workload.running, int) else 0
+    if not number:
+        number = len(workload.excluded_nodes)
+        nodes = {1: "the only node is", 2: "both nodes are"}.get(number, f"all {number:,} nodes are")
+        return (strong(workload_name(workload)), Span(" creates no pods", "warn"), f": {nodes} excluded.")
     on_all = "its only node" if number == 1 else f"each of its {count(number, 'node')}"
     excluded = len(workload.excluded_nodes)
     more = f"; it creates none for {count(excluded, 'other node')}" if excluded else ""

@@ -185,6 +185,32 @@ def test_without_replica_sets_the_condition_of_the_deployment_counts() -> None:
     assert none(ClusterSnapshot(deployments=[web()], unread=unread))
 
 
+@pytest.mark.parametrize(
+    ("observed", "workload", "missing"),
+    [(0, "Deployment shop/web", 2), (1, "ReplicaSet shop/web-5d8f", 0)],
+    ids=["a Deployment without a status", "a Deployment that reports no failure"],
+)
+def test_events_about_replica_sets_that_are_not_in_the_input(observed: int, workload: str, missing: int) -> None:
+    record = Deployment(
+        metadata=meta("web"), spec=DeploymentSpec(replicas=2), status=WorkloadStatus(observed_generation=observed)
+    )
+    unread = {"ReplicaSet": Unread(ABSENT)}
+    events = [
+        failed("ReplicaSet", "web-5d8f", f"Error creating: {QUOTA}", count=3),
+        failed("ReplicaSet", "web-api-5d8f", f"Error creating: {ACCOUNT}"),
+    ]
+    found = MissingPodsFinder(ClusterSnapshot(deployments=[record], unread=unread, events=events)).all()
+    # What the input does not have may want any number of pods.
+    numbers = [(each.workload, each.desired, each.missing) for each in found]
+    assert numbers == [(workload, missing, missing), ("ReplicaSet shop/web-api-5d8f", 0, 0)]
+    assert found[0].failure is not None
+    assert (found[0].failure.message, found[0].failure.attempts) == (QUOTA, 3)
+    # A pod that was created later shows that the failure is over.
+    later = pod("a", "ReplicaSet", "web-api-5d8f", creation_timestamp=NOW)
+    cluster = ClusterSnapshot(deployments=[record], unread=unread, events=events, pods=[later])
+    assert [each.workload for each in MissingPodsFinder(cluster).all()] == [workload]
+
+
 def test_a_paused_deployment_creates_no_first_replica_set() -> None:
     assert only(ClusterSnapshot(deployments=[web(paused=True)])).reason is MissingReason.PAUSED
     cluster = ClusterSnapshot(

@@ -144,6 +144,59 @@ def test_a_suspended_cron_job_creates_no_jobs(kpreempt: Kpreempt, tmp_path: Path
     assert """kubectl patch cj nightly -n shop -p '{"spec":{"suspend":false}}'""" in answer
 
 
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ({}, 'shop/logs lacks all 2 pods: the DaemonSet controller cannot create them: serviceaccount "logs" not found (5 failed attempts, the last 60s ago). If they were created: both missing replicas land.'),
+        ({"gpu": "yes"}, "shop/logs creates no pods: all 3 nodes are excluded."),
+    ],
+    ids=["pods that are rejected", "no node"],
+)  # fmt: skip
+def test_a_daemon_set_without_pods(kpreempt: Kpreempt, tmp_path: Path, selector: dict[str, str], expected: str) -> None:
+    container = {"name": "main", "image": "logs:1", "resources": {"requests": {"memory": "1Mi"}}}
+    pod = {"serviceAccountName": "logs", "nodeSelector": selector, "containers": [container]}
+    daemon_set = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "logs", "namespace": "shop"},
+        "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "logs"}}, "spec": pod}},
+        "status": {"observedGeneration": 1, "desiredNumberScheduled": 0 if selector else 2},
+    }
+    message = 'pods "logs-" is forbidden: error looking up service account shop/logs: serviceaccount "logs" not found'
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "logs.1", "namespace": "shop"},
+        "reason": "FailedCreate",
+        "note": f"Error creating: {message}",
+        "deprecatedCount": 5,
+        "deprecatedLastTimestamp": "2026-11-22T11:59:00Z",
+        "regarding": {"kind": "DaemonSet", "namespace": "shop", "name": "logs"},
+    }
+    cluster = tmp_path / "cluster.yaml"
+    documents = [*yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8")), daemon_set, *([] if selector else [event])]
+    cluster.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
+    answer = text(kpreempt, "explain", "ds/logs", "-n", "shop", "-v", snapshot=cluster)
+    assert answer.startswith(expected)
+    assert "EXCLUDED" in answer
+
+
+def test_events_alone_are_reported_without_numbers(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    kept = [
+        each
+        for each in yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))
+        if each["kind"] in ("Node", "Pod", "Event")
+    ]
+    dump = tmp_path / "dump.yaml"
+    dump.write_text(yaml.safe_dump_all(kept), encoding="utf-8")
+    answer = text(kpreempt, "pending", snapshot=dump)
+    assert answer.startswith(
+        "No pod is pending. Events report that 4 controllers could not create pods; whether pods are missing is"
+        ' unknown, because they are not in the input. NOT CREATED shop/nosa-5d8f (ReplicaSet): serviceaccount "deployer"'
+    )
+    assert "lacks" not in answer
+
+
 def store(name: str, zone: str, *, node: str = "") -> dict[str, Any]:
     """A pod of a StatefulSet that spreads over zones, and that a volume ties to its zone."""
     spread = {
