@@ -114,13 +114,16 @@ class _PendingPoller:
         run = self._run
         if flags.context not in self._live:
             self._live[flags.context] = run.connect(flags)
-        loaded = run.load(self._live[flags.context], Needs(extra_fields=self._factory.extra_fields, with_events=True))
+        from kpreempt.library.workload_counts import WORKLOADS, with_optional_workloads, with_workload_counts
+
+        needs = Needs(extra_fields=self._factory.extra_fields | WORKLOADS, with_events=True)
+        loaded = with_optional_workloads(run.load(self._live[flags.context], needs))
         context = run.context(loaded, self._factory, run.now(), self._live[flags.context])
         context = context._replace(spread=Spread(run.stopwatch, self._request.jobs))
         # A watch repeats the answer every few seconds; only the wide table has the time for a search.
         is_brief = self._request.watch and not self._is_wide
         request = self._request.having(seconds_of_search=None) if is_brief else self._request
-        found: PendingPods = answer(context, request).record
+        found: PendingPods = with_workload_counts(answer(context, request).record, loaded)
         if not self._request.watch:
             return found
         from kpreempt.analysis.pending.pods import changes_since

@@ -178,6 +178,13 @@ class MoreNodes(Record, frozen=True, omit_defaults=True):
     assumed: list[str] = []
 
 
+class WorkloadCounts(Record, frozen=True):
+    """Kueue's Workloads that are not finished: without and with admission."""
+
+    pending: int
+    admitted: int
+
+
 class PendingPods(Record, frozen=True, kw_only=True):
     """All requested pending pods, in the order in which the scheduler would attempt them.
 
@@ -187,8 +194,8 @@ class PendingPods(Record, frozen=True, kw_only=True):
     other pending pods by namespace. ``served`` is the whole queue, served in its order. ``changes`` is set if this is
     one of several polls. ``more_nodes`` says how many nodes like those of the cluster would place the pending pods; it
     is missing if none waits for a node. ``on_nodes`` are the requested pods that have a node and are still pending,
-    which the scheduler does not wait for. ``autoscaling`` is what node autoscalers report about the unschedulable pods,
-    if there are any.
+    which the scheduler does not wait for. ``workloads`` counts Kueue's Workloads, if there are any. ``autoscaling`` is
+    what node autoscalers report about the unschedulable pods, if there are any.
 
     ``missing_pods`` are the controllers that want pods and have not created them, and why; ``unread_owners`` the kinds
     of controllers that are not in the input, so that their missing pods are unknown.
@@ -206,6 +213,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
     on_nodes: list[PendingOnNode] = []
+    workloads: WorkloadCounts | msgspec.UnsetType = msgspec.UNSET
     served: ServedQueue = ServedQueue()
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     autoscaling: Autoscaling | msgspec.UnsetType = msgspec.UNSET

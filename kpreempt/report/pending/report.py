@@ -11,7 +11,7 @@ from functools import partial
 
 import msgspec
 
-from kpreempt.report.amounts import count, format_amount, format_since, format_time
+from kpreempt.report.amounts import agree, count, format_amount, format_since, format_time
 from kpreempt.report.autoscaling import autoscaling_section
 from kpreempt.report.blocks import (
     Block,
@@ -60,6 +60,7 @@ from kpreempt.report.pending.summary import (
     summary,
 )
 from kpreempt.report.remedies import action, cause_in_words, commands, line, not_tried, nothing_found, result
+from kpreempt.scheduler_table import KUEUE
 from kpreempt.verdict import Outcome, Victim
 from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods
 from kpreempt.verdict.remedies import CauseKind
@@ -157,6 +158,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
                 _group(group, number, [items[pod] for pod in group.pods], pending, options, labels)
                 for number, group in enumerate(pending.groups, 1)
             ),
+            _workloads(pending),
             on_nodes_section(pending.on_nodes, pending.at, _ON_NODES, is_alone=not items),
             *assumption_sections(pending.assumptions),
             Section("NOTES", notes_in_words(pending), priority=_NOTES, short=unknown),
@@ -170,6 +172,16 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
 def _lead(words: Words, missing: str) -> Phrase:
     """The pending pods, and the pods that were not created."""
     return (*phrase_of(words), *((" ", Span(missing, "bad")) if missing else ()))
+
+
+def _workloads(pending: PendingPods) -> Section:
+    """How many Workloads of Kueue wait, and how to see them."""
+    counts = pending.workloads
+    if not counts:
+        return Section("KUEUE")
+    waiting = f"{count(counts.pending, 'Workload')} {agree(counts.pending, 'is')} pending, {counts.admitted:,} admitted"
+    command = f"kpreempt pending --algorithm {KUEUE} shows them"
+    return Section("KUEUE", f"{waiting}; {command}", priority=_ON_NODES, is_inline=True)
 
 
 def _table(pending: PendingPods) -> Section:

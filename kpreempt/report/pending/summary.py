@@ -312,6 +312,9 @@ def nothing_pending(pending: PendingPods) -> str:
     scope = f" in namespace {namespace}" if namespace else ""
     unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
     text = f"No pod is pending{scope}."
+    if pending.workloads and pending.workloads.pending:
+        number = pending.workloads.pending
+        text = f"No pod is pending{scope}, but {count(number, 'Workload')} of Kueue {agree(number, 'is')}."
     if pending.on_nodes:
         return f"No pod{scope} waits for the scheduler; {only_on_nodes_in_words(pending.on_nodes, pending.at)}."
     if is_absent(pending.assumptions, "Pod"):
