@@ -104,9 +104,14 @@ def waiting_pods(
         verdicts |= {pod.key: verdict for pod, verdict in decided}
     created = _times_of_creation([pod for pod in pods if pod.key not in attempted], at)
     found = []
+    # Equivalent pods share the statuses of nodes.
+    rejecting: dict[int, frozenset[str]] = {}
     for pod in pods:
         verdict = verdicts.get(pod.key)
-        plugins = rejecting_plugins(verdict) if verdict is not None else frozenset[str]()
+        plugins = frozenset[str]()
+        if verdict is not None:
+            plugins = rejecting.get(id(verdict.filter)) or rejecting_plugins(verdict)
+            rejecting[id(verdict.filter)] = plugins
         if not plugins or (verdict is not None and verdict.feasible_nodes):
             plugins = frozenset((UNKNOWN_PLUGIN,))
         finds_node = verdict is not None and verdict.outcome in _FINDS_A_NODE

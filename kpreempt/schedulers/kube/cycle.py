@@ -35,6 +35,7 @@ from kpreempt.schedulers.kube.disabled_gates import assume_of_pod
 from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_session_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.decision_cache import PodCache
 from kpreempt.schedulers.kube.framework.interface import (
     NO_NODES,
     FrameworkError,
@@ -113,6 +114,8 @@ class Cycle:
             with self._state.phases.phase("filter"):
                 node_names, pre_filter, self._restricting = self._framework.run_pre_filter(self._state, self._pod)
                 if pre_filter.is_success:
+                    if (known := self._known_failure()) is not None:
+                        return known
                     filtered, feasible, evaluated = self._filter(node_names)
             if not pre_filter.is_success:
                 filtered = NodeToStatus()
@@ -124,7 +127,7 @@ class Cycle:
                 if len(feasible) != self._passing_filters:
                     sampling = self._sampling(node_names, len(feasible))
                 return self._score(evaluated, feasible, sampling)
-            return self._preempt(filtered, evaluated, None)
+            return self._remember(self._preempt(filtered, evaluated, None))
         except FrameworkError as error:
             calls = self._extender_calls.calls if self._extender_calls is not None else []
             is_extender = any(call.extender == error.status.plugin for call in calls)
@@ -144,6 +147,33 @@ class Cycle:
                 filter=(evaluated := every or self._evaluated),
                 feasible_nodes=[name for name, status in evaluated.items() if status.is_success],
             )
+
+    def _kind(self) -> PodCache | None:
+        """The key of pods that fail as this one does, in the same cluster; ``None`` if there may be no others."""
+        state = self._state
+        is_alone = (
+            state.records_nodes
+            or self._extender_calls is not None
+            or bool(self._cluster.places_nominated_to(self._pod))
+            or not self._framework.all_filters_are_node_local(state)
+        )
+        return None if is_alone else state.scheduling_findings
+
+    def _known_failure(self) -> Verdict | None:
+        """The verdict on an earlier pod with the same requirements that found no node in this cluster, without effects."""
+        kind = self._kind()
+        known = self._framework.failures.get(kind) if kind is not None else None
+        return msgspec.structs.replace(known, pod=self._frame.pod, effects=[]) if known is not None else None
+
+    def _remember(self, verdict: Verdict) -> Verdict:
+        """Keep the verdict on a pod that finds no node, unless it says anything about this pod alone."""
+        kind = self._kind()
+        is_general = verdict.outcome is Outcome.UNSCHEDULABLE and list(verdict.assumptions) == list(
+            self._frame.assumptions
+        )
+        if kind is not None and is_general and not verdict.error:
+            self._framework.failures[kind] = verdict
+        return verdict
 
     def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
         """Return every node's status (or samples, if these are enough) and the feasible nodes."""

@@ -18,7 +18,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
-from kpreempt.schedulers.kube.framework.decision_cache import Changes, DecisionCache
+from kpreempt.schedulers.kube.framework.decision_cache import Changes, DecisionCache, PodCache
 from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin, rated
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
@@ -37,7 +37,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, is_same_pod
 from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin, description
-from kpreempt.verdict import SUCCESS, Code, Status
+from kpreempt.verdict import SUCCESS, Code, Status, Verdict
 
 # The plugin that rejects a node, and the code.
 _Kind = tuple[str, Code]
@@ -186,6 +186,8 @@ class Framework:
         self.has_out_of_tree_plugins = plugins.has_out_of_tree
         # Whether NumPy is loaded, as it is for big clusters.
         self.rates_at_once = False
+        # Verdicts on pods that found no node in this cluster, by the results that are cached for equal requirements.
+        self.failures: dict[PodCache, Verdict] = {}
 
     def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
         """Return the first status that is not Success, with its plugin's name.

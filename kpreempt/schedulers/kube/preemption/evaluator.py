@@ -251,9 +251,11 @@ class Evaluator:
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """Return cached dry runs of such pods if no other node affects them and the plugin has no custom rules."""
-        if state.findings is None or self._chooses_victims or not self._framework.all_filters_are_node_local(state):
+        # If all filters are node-local, no plugin can distinguish pods with the same requirements on a node.
+        findings = state.scheduling_findings or state.findings
+        if findings is None or self._chooses_victims or not self._framework.all_filters_are_node_local(state):
             return None
-        return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
+        return RememberedDryRuns(findings, pod, self._cluster, self._budgets, with_steps=with_steps)
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         try:
