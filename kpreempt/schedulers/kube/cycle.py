@@ -160,7 +160,7 @@ class Cycle:
         return None if is_alone else state.scheduling_findings
 
     def _known_failure(self) -> Verdict | None:
-        """The verdict on an earlier pod with the same requirements that found no node in this cluster, without effects."""
+        """The verdict, without effects, on an earlier pod with the same requirements that found no node here."""
         kind = self._kind()
         known = self._framework.failures.get(kind) if kind is not None else None
         return msgspec.structs.replace(known, pod=self._frame.pod, effects=[]) if known is not None else None
