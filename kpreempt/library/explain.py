@@ -118,13 +118,17 @@ def explain(context: Context, request: Explain) -> Answered:
         simulates_on=request.aftermath,
         records_steps=request.records_steps,
         simulate_rest=simulate_rest,
+        whole=cluster,
     )
     if any(each.outcome.stays_pending or each.workload is not None for each in verdicts):
         from kpreempt.library.autoscaling import with_reports
 
         verdicts = with_reports(context, situation.cluster, verdicts, situation.inputs, workloads)
-    if isinstance(parse_pod_name(request, context.namespace), PodName) and not overrides_of(request):
-        verdicts = _with_reasons(context, analysis, situation, verdicts)
+    if isinstance(parse_pod_name(request, context.namespace), PodName):
+        if not overrides_of(request):
+            verdicts = _with_reasons(context, analysis, situation, verdicts)
+        if not request.node:
+            verdicts = _with_turns(context, situation, verdicts)
     for index, verdict in rejected.items():
         verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)
@@ -142,6 +146,26 @@ def _with_reasons(
         with_reasons(verdict, each.found, analysis, max_backoff) if each.found is not None else verdict
         for each, verdict in zip(situation.inputs, verdicts, strict=False)
     ]
+
+
+def _with_turns(context: Context, situation: ExplainInputs, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Add what becomes of the existing pending pods when the whole queue is served."""
+    from kpreempt.analysis.explain.pods import is_waiting, with_pod
+
+    found = []
+    for each, verdict in zip(situation.inputs, verdicts, strict=False):
+        if not is_waiting(each):
+            found.append(verdict)
+            continue
+        from kpreempt.analysis.queue.serving import turn_of
+        from kpreempt.library.draws import DRAWS
+
+        whole = context.of(with_pod(context.loaded.cluster, each))
+        with context.phases.phase("queue"):
+            turn, assumptions = turn_of(whole, each.pod, verdict, DRAWS)
+        both = list(dict.fromkeys([*verdict.assumptions, *assumptions]))
+        found.append(msgspec.structs.replace(verdict, in_turn=turn, assumptions=both))
+    return found
 
 
 def _sorted_out(

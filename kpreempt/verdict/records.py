@@ -15,6 +15,7 @@ from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
 from kpreempt.verdict.node_report import NodeReport
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
+from kpreempt.verdict.served import TurnInQueue
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
 from kpreempt.verdict.waiting import PendingOnNode, StillPending
@@ -310,9 +311,9 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     expert's order; ``remedy_search`` says how thorough the search was. ``aftermath`` is what happens next, if
     requested. ``autoscaling`` is what node autoscalers report about a pod that is unschedulable, if there are any.
     ``workload`` is the answer about all pods of the workload, or all requested replicas, of which this is the first;
-    ``capacity`` is set if the number of additional pods that fit was requested. ``still_pending`` says why an existing
-    pod has no node yet, and ``on_node`` what an existing pod that has one, and is evaluated as if it were recreated,
-    waits for.
+    ``capacity`` is set if the number of additional pods that fit was requested. ``in_turn`` is what becomes of an
+    existing pending pod when the whole queue is served. ``still_pending`` says why an existing pod has no node yet, and
+    ``on_node`` what an existing pod that has one, and is evaluated as if it were recreated, waits for.
     """
 
     api_version: str = ""
@@ -363,6 +364,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     workload: Workload | None = None
     capacity: Capacity | None = None
     still_pending: StillPending | None = None
+    in_turn: TurnInQueue | None = None
     on_node: PendingOnNode | None = None
 
     @property

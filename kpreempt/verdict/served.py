@@ -79,3 +79,17 @@ class ServedQueue(Record, frozen=True, kw_only=True, omit_defaults=True):
     def is_cut(self) -> bool:
         """Whether it ended at a limit."""
         return self.ended is SimulationEnd.ABORTED
+
+
+class TurnInQueue(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """The place of a pod in the queue, and what becomes of it when the whole queue is served.
+
+    ``position`` counts from 1 of the ``in_queue`` pods; it is missing for a pod that is not in the queue. ``runs`` and
+    ``is_complete`` are those of ``ServedQueue``. ``turn`` is missing if the queue is too long to be served.
+    """
+
+    position: int | None = None
+    in_queue: int = 0
+    runs: int = 0
+    is_complete: bool = True
+    turn: InTurn | None = None

@@ -56,6 +56,7 @@ def explain_pods(
     simulates_on: bool = False,
     records_steps: bool = True,
     simulate_rest: SimulateRest | None = None,
+    whole: ClusterSnapshot | None = None,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the input.
 
@@ -65,6 +66,7 @@ def explain_pods(
 
     Without ``records_steps``, only the best candidates have the steps of their victim selection, unless there is a
     ``node_name``. ``simulate_rest`` extends each verdict; it gets the index of the pod and the prepared cluster.
+    ``whole`` is the cluster with the existing pods in question, which keep their turn in the queue.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     if node_name:
@@ -97,16 +99,33 @@ def explain_pods(
         if simulates_on:
             from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - rarely needed
 
+            pod = explain_input.pod
             with phases.phase("aftermath"):
-                aftermath, assumed, _ = simulate(
-                    cluster, SimulationStart(arriving=[explain_input.pod]), scheduler, now=at, prepared=prepared
-                )
+                if whole is not None and is_waiting(explain_input):
+                    queued = with_pod(whole, explain_input)
+                    start = SimulationStart(observed=[pod.key])
+                    aftermath, assumed, _ = simulate(queued, start, scheduler, now=at)
+                else:
+                    start = SimulationStart(arriving=[pod])
+                    aftermath, assumed, _ = simulate(cluster, start, scheduler, now=at, prepared=prepared)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         if simulate_rest is not None:
             verdict = simulate_rest(index, verdict, prepared)
         verdicts.append(verdict)
     return verdicts
+
+
+def is_waiting(explain_input: ExplainInput) -> bool:
+    """Whether the pod exists and has no node."""
+    found = explain_input.found
+    return found is not None and not found.spec.node_name and not found.is_terminal
+
+
+def with_pod(whole: ClusterSnapshot, explain_input: ExplainInput) -> ClusterSnapshot:
+    """The whole cluster, in which the existing pod is as in the question."""
+    found, pod = explain_input.found, explain_input.pod
+    return msgspec.structs.replace(whole, pods=[pod if each is found else each for each in whole.pods])
 
 
 def _with_remedies(

@@ -56,7 +56,7 @@ from kpreempt.analysis.pending.states import (
     situation_of,
 )
 from kpreempt.analysis.queue.order import FailedAttempts, queue_time, rejection_of
-from kpreempt.analysis.queue.serving import Draws, Server
+from kpreempt.analysis.queue.serving import Draws, Server, with_reasons
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import unread_events
 from kpreempt.analysis.workload.placing import CHOICES, Placing
@@ -260,7 +260,7 @@ def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> Pe
         scheduler_name=pod.spec.scheduler_name,
         nominated_node_name=pod.status.nominated_node_name,
         waiting_for=list(situation.waiting_for),
-        in_turn=_in_turn(served.in_turn.get(pod.key), verdict),
+        in_turn=with_reasons(turn, verdict) if (turn := served.in_turn.get(pod.key)) is not None else None,
         cause=_cause(verdict, situation, pod),
         outcome=verdict.outcome,
         permanently_unschedulable=verdict.permanently_unschedulable,
@@ -282,14 +282,6 @@ def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> Pe
 def is_quietly_scheduled(turn: InTurn | None) -> bool:
     """Whether a pod is scheduled in its turn, whatever chance decides, and nothing is evicted for it."""
     return turn is not None and turn.outcome is TurnOutcome.SCHEDULED and not (turn.victims or turn.other_victims)
-
-
-def _in_turn(turn: InTurn | None, verdict: Verdict) -> InTurn | None:
-    """What becomes of the pod; one that is not tried again is rejected as now."""
-    if turn is None or turn.outcome not in (TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN):
-        return turn
-    message = turn.message or (verdict.message if turn.outcome is TurnOutcome.LEFT_PENDING else "")
-    return replace(turn, message=message, reasons=counts_in(message))
 
 
 def _with_remedies(

@@ -14,15 +14,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import AnalysisContext, Spread, equivalence_key_for, one_by_one, timed_by_part
-from kpreempt.analysis.queue.waiting import UnknownTimes, Waiting
+from kpreempt.analysis.algorithms import (
+    AnalysisContext,
+    Spread,
+    decide_pending,
+    equivalence_key_for,
+    one_by_one,
+    pending_pods,
+    timed_by_part,
+)
+from kpreempt.analysis.pending.states import counts_in
+from kpreempt.analysis.queue.waiting import UnknownTimes, Waiting, queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.runs import DecisionTrace
 from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Assumption
-from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnOutcome
+from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import Simulation, StepKind
 
 LIMITS = Limits(attempts=20_000, seconds=30 * 60.0)
@@ -30,6 +39,8 @@ LIMITS = Limits(attempts=20_000, seconds=30 * 60.0)
 _RUNS = 20
 # The budget for all further runs, in attempts times nodes.
 _MAX_WORK = 2_000_000
+# The limit for the turn of one pod.
+_MAX_WORK_FOR_ONE = 200_000
 # From this cost on, a run takes a second or more.
 _LONG_WORK = 300_000
 
@@ -40,6 +51,46 @@ class Draws(NamedTuple):
     choices: Callable[[int], Choose]
     paces: Callable[[int], Pace]
     numbers: Callable[[int], Callable[[], float]]
+
+
+def turn_of(
+    context: AnalysisContext, pod: Pod, verdict: Verdict, draws: Draws
+) -> tuple[TurnInQueue | None, list[Assumption]]:
+    """What becomes of a pending pod when the whole queue is served, if that takes no longer than explaining the pod.
+
+    ``verdict`` is on the pod alone. ``None`` if the pod is not in the queue, or is alone in it.
+    """
+    scheduler, at = context.scheduler, context.time
+    prepared: list[Any] = []
+
+    def prepare() -> Any:
+        if not prepared:
+            prepared.append(scheduler.prepare(context.cluster, now=at))
+        return prepared[0]
+
+    is_short = len(pending_pods(context.cluster)) * len(context.cluster.nodes) <= _MAX_WORK_FOR_ONE
+    known = {pod.key: verdict}
+    if is_short:
+        others = [each for each in pending_pods(context.cluster) if each.key != pod.key]
+        known |= {each.key: found for each, found in decide_pending(others, scheduler, prepare())}
+    waiting = waiting_pods(context.cluster, scheduler, prepare, at, known=known)
+    if len(waiting) < 2 or all(each.pod.key != pod.key for each in waiting):
+        return None, []
+    positions = queue_positions(queue_of(scheduler, waiting, at, scheduler.queue_rules(prepare, context.phases)))
+    place = TurnInQueue(position=positions.get(pod.key), in_queue=len(positions))
+    if not is_short:
+        return place, []
+    served, assumptions = Server(context, prepare(), waiting, draws).serve(max_work=_MAX_WORK_FOR_ONE)
+    turn = with_reasons(served.in_turn[pod.key], verdict)
+    return msgspec.structs.replace(place, runs=served.runs, is_complete=served.is_complete, turn=turn), assumptions
+
+
+def with_reasons(turn: InTurn, verdict: Verdict) -> InTurn:
+    """What becomes of a pod with the reasons why it stays pending; one that is not tried again is rejected as now."""
+    if turn.outcome not in (TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN):
+        return turn
+    message = turn.message or (verdict.message if turn.outcome is TurnOutcome.LEFT_PENDING else "")
+    return msgspec.structs.replace(turn, message=message, reasons=counts_in(message))
 
 
 class _Fate(NamedTuple):

@@ -85,7 +85,7 @@ _STEPS_SHOWN = 12
 # The number of kinds of rejection listed on a screen: the first of these that fits into the given lines.
 _KINDS_LISTED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
-_FIRST_POD, _STILL_PENDING, _AFTERMATH, _EVENT, _AUTOSCALER = 97, 96, 85, 50, 44
+_FIRST_POD, _STILL_PENDING, _IN_TURN, _AFTERMATH, _EVENT, _AUTOSCALER = 97, 96, 95, 85, 50, 44
 # A name that needs no quoting in a shell.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # For each action, the words before the object, and those between the object and the text.
@@ -214,6 +214,10 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         from kpreempt.report.explain.still_pending import pending_section  # noqa: PLC0415 - only for existing pods
 
         sections.append(pending_section(verdict, _STILL_PENDING))
+    if verdict.in_turn is not None:
+        from kpreempt.report.pending.served import turn_section  # noqa: PLC0415 - only for existing pods
+
+        sections.append(turn_section(verdict.in_turn, _IN_TURN))
     if is_created:
         steps = [
             filter_section(verdict, options),

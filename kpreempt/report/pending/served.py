@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kpreempt.report.amounts import agree, count
-from kpreempt.report.blocks import Phrase, Role, Span
+from kpreempt.report.blocks import Phrase, Role, Section, Span
 from kpreempt.report.evidence import join_names
 from kpreempt.verdict.pending import PendingPod
-from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
+from kpreempt.verdict.served import InTurn, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import SimulationEnd
 
 _NAMES = 3
@@ -87,20 +87,31 @@ def turn_in_words(turn: InTurn, runs: int) -> Phrase:
         named = join_names(turn.victims or turn.other_victims)
         others = f" (or {join_names(turn.other_victims)})" if turn.victims and turn.other_victims else ""
         victims = f", preempting {named}{others}"
+    why = ", ".join(f"{number:,} {reason}" for reason, number in turn.reasons.items()) or turn.message
     against = Span(f", violating {join_names(turn.violated)}" if turn.violated else "", "bad")
     match turn.outcome:
         case TurnOutcome.SCHEDULED:
             return (Span("gets scheduled", "good"), f" on {nodes}{after}{victims}", against)
         case TurnOutcome.OPEN:
             where = f", on {nodes}" if nodes else ""
-            message = f"; otherwise: {turn.message}" if turn.message else ""
-            times = f"is scheduled in {turn.scheduled_runs:,} of {count(runs, 'run')}{where}{victims}"
-            return (Span("is open", "warn"), f": {times}", against, message)
+            message = f"; otherwise {why}" if why else ""
+            times = f"scheduled in {turn.scheduled_runs:,} of {count(runs, 'run')}{where}{victims}"
+            return (Span("open", "warn"), f": {times}", against, message)
         case TurnOutcome.REMOVED:
             return (Span("gets scheduled, then preempted again", "bad"),)
         case TurnOutcome.NOT_SERVED:
             return (Span("is not tried", "warn"),)
-    return (Span("stays pending", "bad"), f": {turn.message}" if turn.message else "")
+    return (Span("stays pending", "bad"), f": {why}" if why else "")
+
+
+def turn_section(place: TurnInQueue, priority: int) -> Section:
+    """``IN ITS TURN``: the place in the queue, and what becomes of the pod when the whole queue is served."""
+    position = f"#{place.position:,} of {count(place.in_queue, 'pod')} in the queue: " if place.position else ""
+    if place.turn is None:
+        return Section("IN ITS TURN", f"{position}the queue is too long to serve it here; see kpreempt pending")
+    is_open = place.turn.outcome is TurnOutcome.OPEN
+    runs = f" (in each of {place.runs:,} runs)" if place.runs > 1 and not (place.is_complete or is_open) else ""
+    return Section("IN ITS TURN", (position, *turn_in_words(place.turn, place.runs), runs), priority=priority)
 
 
 def about_runs(served: ServedQueue, *, is_short: bool = False) -> str:
