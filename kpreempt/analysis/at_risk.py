@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods, pods_by_node
 from kpreempt.analysis.explain.pods import described
@@ -13,12 +13,14 @@ from kpreempt.analysis.hypothetical_pods import (
     requests_of,
     typical_requests,
 )
+from kpreempt.analysis.queue.serving import Draws, Server
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import ClusterSummary, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, Verdict
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, RankedVictim, SizeName, Threat
+from kpreempt.verdict.served import ServedQueue
 from kpreempt.verdict.unread import unread_of
 
 # The highest priority of a user-defined PriorityClass.
@@ -26,11 +28,14 @@ _MAX_USER_PRIORITY = 1_000_000_000
 _LAST = 2**63
 
 
-def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool], limit: int) -> PodsAtRisk:
+def pods_at_risk(
+    context: AnalysisContext, *, is_selected: Callable[[Pod], bool], limit: int, draws: Draws
+) -> PodsAtRisk:
     """The pods that would evict the selected running pods, for at most ``limit`` of these, by risk.
 
-    Pods that a pending pod would evict come first, by that pod's queue position, then the least important ones. If the
-    input lacks nodes, there is no answer on any pod. Raises ``PluginFailedError`` if a plugin cannot order the queue.
+    Pods that are evicted when the queue is served come first, then those that a pending pod would evict if it were
+    next, by that pod's queue position, then the least important ones. If not all nodes are in the input, there is no
+    answer. Raises ``PluginFailedError`` if a plugin cannot order the queue.
     """
     cluster, scheduler, phases = context.cluster, context.scheduler, context.phases
     nodes = {node.name: node for node in cluster.nodes}
@@ -44,7 +49,12 @@ def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool]
     rules = scheduler.queue_rules(lambda: prepared, phases)
     known = {pod.key: verdict for pod, verdict in decided}
     waiting = waiting_pods(cluster, scheduler, lambda: prepared, context.time, known=known) if decided else []
-    threats = _threats(decided, queue_positions(queue_of(scheduler, waiting, context.time, rules)))
+    positions = queue_positions(queue_of(scheduler, waiting, context.time, rules))
+    served, assumed = ServedQueue(), list[Assumption]()
+    if waiting:
+        with phases.phase("queue"):
+            served, assumed = Server(context, prepared, waiting, draws).serve()
+    threats = _threats(decided, positions, served, {pod.key: pod.spec.node_name for pod in running})
     # Among equal ones, the one that started last.
     ranked = sorted(
         selected,
@@ -80,28 +90,42 @@ def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool]
         cluster=described(counted, cluster, context.now),
         at=context.time,
         matching=len(selected),
-        threatened=sum(pod.key in threats for pod in selected),
+        threatened=sum(any(each.in_turn for each in threats.get(pod.key, ())) for pod in selected),
         pending=len(pending),
         items=sorted(items, key=_risk),
         nodes=orders,
-        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own])),
+        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own, *assumed])),
     )
 
 
-def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) -> dict[str, list[Threat]]:
-    """The pending pods that would evict each pod, in queue order."""
+def _threats(
+    decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int], served: ServedQueue, nodes: Mapping[str, str]
+) -> dict[str, list[Threat]]:
+    """The pending pods that evict each pod in their turn, or would if they were next, each in queue order.
+
+    ``nodes`` are those of running pods.
+    """
     threats: dict[str, list[Threat]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
+        position, turn = positions.get(pod.key), served.in_turn.get(pod.key)
+        in_turn = dict.fromkeys(turn.victims, not turn.other_victims) if turn is not None else {}
+        in_turn |= dict.fromkeys(turn.other_victims, False) if turn is not None else {}
+        for victim, is_certain in in_turn.items():
+            threat = Threat(pod.key, pod.priority, nodes.get(victim, ""), position, is_certain, in_turn=True)
+            threats.setdefault(victim, []).append(threat)
         for node, victims in verdict.pods_at_stake.items():
             for victim in victims:
-                is_certain = verdict.surely_evicts(victim)
-                threat = Threat(pod.key, pod.priority, node, positions.get(pod.key), is_certain=is_certain)
-                threats.setdefault(victim, []).append(threat)
+                if victim not in in_turn:
+                    threat = Threat(pod.key, pod.priority, node, position, verdict.surely_evicts(victim))
+                    threats.setdefault(victim, []).append(threat)
     return threats
 
 
-def _first_position(threats: Sequence[Threat]) -> int:
-    return min((_LAST - 1 if each.position is None else each.position for each in threats), default=_LAST)
+def _first_position(threats: Sequence[Threat]) -> tuple[bool, int]:
+    """Sort key: whether no pod evicts it in its turn, then the first position of a pod that does or would."""
+    in_turn = [each for each in threats if each.in_turn]
+    found = [_LAST - 1 if each.position is None else each.position for each in in_turn or threats]
+    return not in_turn, min(found, default=_LAST)
 
 
 def _item(
@@ -127,7 +151,7 @@ def _item(
     )
 
 
-def _risk(item: PodAtRisk) -> tuple[int, int, int, int]:
+def _risk(item: PodAtRisk) -> tuple[tuple[bool, int], int, int, int]:
     """Sort key: pending pods that evict it, then the lowest priority that would."""
     anywhere = min((each.anywhere for each in item.thresholds if each.anywhere is not None), default=_LAST)
     on_node = min((each.on_node for each in item.thresholds if each.on_node is not None), default=_LAST)

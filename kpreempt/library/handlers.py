@@ -90,12 +90,14 @@ def budgets(context: Context, request: Budgets) -> Answered:
 def at_risk(context: Context, request: AtRisk) -> Answered:
     """Find the running pods that would be preempted, and by which pods."""
     from kpreempt.analysis.at_risk import pods_at_risk
+    from kpreempt.library.draws import DRAWS
 
     cluster = context.loaded.cluster
     found = pods_at_risk(
         context.of(cluster),
         is_selected=selection_of(request).has,
         limit=request.limit,
+        draws=DRAWS,
     )
     return Answered(found, cluster)
 

@@ -56,17 +56,23 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
             lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
     elif answer.threatened:
         at_risk = strong(f"{answer.threatened:,} of {matching}")
-        lead = (at_risk, Span(" would be preempted", "warn"), f" by the {pending}.")
+        are_certain = all(
+            any(each.in_turn and each.is_certain for each in item.threats)
+            for item in answer.items
+            if any(each.in_turn for each in item.threats)
+        )
+        words = " will be preempted" if are_certain else " may be preempted"
+        lead = (at_risk, Span(words, "warn"), f" by the {pending}, served in queue order.")
     else:
-        by = f" by the {pending}." if answer.pending else ": no pod is pending."
-        lead = ("None of the ", strong(matching), Span(" would be preempted", "good"), by)
+        by = f" by the {pending}, served in queue order." if answer.pending else ": no pod is pending."
+        lead = ("None of the ", strong(matching), Span(" is preempted", "good"), by)
     return Report(
         lead=lead,
         facts=facts,
         sections=[
             Section(
                 "NOW",
-                "preempted by pending pods, each evaluated as if it were next" if threatened else "",
+                "preempted by pending pods in their turn, or only if they were next" if threatened else "",
                 [Listing([[_threats(item, options)] for item in threatened], noun="pod")],
                 priority=_THREATS,
             ),
@@ -97,7 +103,8 @@ def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
     """The pod, and the pending pods that would preempt it."""
     shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
     preemptors = [
-        f"{'' if each.is_certain else 'possibly '}{each.pod} (priority {each.priority:,}"
+        f"{each.pod} ({'' if each.in_turn else 'if next, '}{'' if each.is_certain else 'possibly, '}"
+        f"priority {each.priority:,}"
         f"{f', queue position {each.position}' if each.position is not None else ''})"
         for each in shown
     ]

@@ -15,8 +15,9 @@ from kpreempt.verdict.status import Outcome
 class Threat(Record, frozen=True):
     """A pending pod that would evict the pod in question.
 
-    ``is_certain`` is false if the result depends on how tied nodes or pods are ordered. ``position`` is the pod's
-    position in the scheduling queue.
+    ``in_turn``: it does so when the whole queue is served, each pod in its turn; otherwise only if it were next.
+    ``is_certain`` is false if the result depends on how tied nodes or pods are ordered, or on the order of the queue.
+    ``position`` is the pod's position in the scheduling queue.
     """
 
     pod: str
@@ -24,6 +25,7 @@ class Threat(Record, frozen=True):
     node: str
     position: int | None = None
     is_certain: bool = True
+    in_turn: bool = False
 
 
 class SizeName(StrEnum):
@@ -105,7 +107,8 @@ class NodeOrder(Record, frozen=True):
 class PodsAtRisk(Record, frozen=True, kw_only=True):
     """The running pods that could be preempted, most threatened first.
 
-    Pods that a pending pod would evict come first. The other pods follow, sorted by the lowest priority at which a new
+    Pods that are evicted when the queue is served come first, ``threatened`` of all requested pods, then those that a
+    pending pod would evict if it were next. The other pods follow, sorted by the lowest priority at which a new
     pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer.
     """
 

@@ -17,6 +17,7 @@ from kpreempt.model.affinity import NodeSelector, NodeSelectorTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import NodeSelectorRequirement
 from kpreempt.model.meta import replace_in
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import (
     BIND_COMPLETED_ANNOTATION,
@@ -73,6 +74,22 @@ def claims_of_pod(pod: Pod) -> list[str]:
     return [f"{pod.metadata.namespace}/{name}" for name in names if name is not None]
 
 
+def bind_with_pod(cluster: ClusterSnapshot, pod: Pod, node_name: str, settings: Settings) -> Bound:
+    """Bind the pod's claims that wait for a pod, now that it has a node: as the scheduler's VolumeBinding chooses.
+
+    Follows ``pkg/scheduler/framework/plugins/volumebinding/binder.go`` of v1.36.3: the smallest suitable volume that
+    the node can access, or else a new one, which nodes with the same topology can access.
+    """
+    own = set(claims_of_pod(pod))
+    claims = [
+        each
+        for each in cluster.persistent_volume_claims
+        if each.key in own and BIND_COMPLETED_ANNOTATION not in each.metadata.annotations
+    ]
+    node = next((each for each in cluster.nodes if each.name == node_name), None) if claims else None
+    return _Binder(cluster, settings).bind_on(claims, node) if node is not None else Bound(cluster)
+
+
 class _Binder:
     def __init__(self, cluster: ClusterSnapshot, settings: Settings) -> None:
         self._cluster = cluster
@@ -118,6 +135,53 @@ class _Binder:
                     self._provision(claim, storage_class)
             except PluginError as error:
                 self._unbound[claim.key] = str(error)
+        return self._bound_cluster()
+
+    def bind_on(self, claims: Iterable[PersistentVolumeClaim], node: Node) -> Bound:
+        """Bind claims that wait for a pod, which is on this node."""
+        for claim in claims:
+            storage_class = self._classes.get(class_of_claim(claim))
+            if storage_class is None or storage_class.volume_binding_mode != _WAITS:
+                continue
+            volume = self._suitable(claim).on_node(node.labels, self._taken)
+            if volume is not None:
+                self._bind_volume(claim, volume)
+            elif storage_class.provisioner not in ("", NO_PROVISIONER):
+                self._provision_on(claim, storage_class, node)
+        return self._bound_cluster()
+
+    def _provision_on(self, claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node) -> None:
+        """Provision a volume that nodes with the same topology as this one can access."""
+        drivers = (
+            driver
+            for each in self._cluster.csi_nodes
+            if each.metadata.name == node.name
+            for driver in each.spec.drivers
+            if driver.name == storage_class.provisioner
+        )
+        keys = [key for driver in drivers for key in driver.topology_keys if key in node.labels]
+        reachable = _within(storage_class)
+        if keys:
+            requirements = [NodeSelectorRequirement(key=key, operator="In", values=[node.labels[key]]) for key in keys]
+            terms = [NodeSelectorTerm(match_expressions=requirements)]
+            reachable = VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
+        self._bind_volume(claim, self._new_volume(claim, storage_class, reachable))
+
+    def _new_volume(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, reachable: VolumeNodeAffinity | None
+    ) -> PersistentVolume:
+        spec = PersistentVolumeSpec(
+            capacity={STORAGE: requested_storage(claim)},
+            access_modes=claim.spec.access_modes,
+            storage_class_name=storage_class.metadata.name,
+            volume_mode=claim.spec.volume_mode,
+            volume_attributes_class_name=claim.spec.volume_attributes_class_name,
+            node_affinity=reachable,
+        )
+        name = f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
+        return replace_in(PersistentVolume(spec=spec), "metadata", name=name)
+
+    def _bound_cluster(self) -> Bound:
         claims_before = self._cluster.persistent_volume_claims
         cluster = msgspec.structs.replace(
             self._cluster,
@@ -175,18 +239,7 @@ class _Binder:
         if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
             self._unbound[claim.key] = self._reason_unbound(claim, storage_class)
             return
-        spec = PersistentVolumeSpec(
-            capacity={STORAGE: requested_storage(claim)},
-            access_modes=claim.spec.access_modes,
-            storage_class_name=storage_class.metadata.name,
-            volume_mode=claim.spec.volume_mode,
-            volume_attributes_class_name=claim.spec.volume_attributes_class_name,
-            node_affinity=_within(storage_class),
-        )
-        volume = PersistentVolume(spec=spec)
-        name = f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
-        volume = replace_in(volume, "metadata", name=name)
-        self._bind_volume(claim, volume)
+        self._bind_volume(claim, self._new_volume(claim, storage_class, _within(storage_class)))
         by = f"{storage_class.provisioner} (storage class {storage_class.metadata.name})"
         self._assume(
             claim, "spec.volumeName", f"assumed to be provisioned immediately by {by}", AssumptionKind.INFORMATIONAL

@@ -14,7 +14,7 @@ import msgspec
 from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler, controller_rules
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
-from kpreempt.analysis.simulation.claims import bind_claims
+from kpreempt.analysis.simulation.claims import bind_claims, bind_with_pod
 from kpreempt.controllers.actions import ControlledPod, controlled_pod, deployment_of, ready_condition
 from kpreempt.controllers.replacement import NODE_LABELS
 from kpreempt.controllers.resource_claims import allocated, released, with_generated_claims
@@ -177,6 +177,12 @@ class SimulatedCluster:
         if pod.spec.resource_claims or devices:
             claims, slices = self.snapshot.resource_claims, self.snapshot.resource_slices
             self._change_claims(allocated(claims, pod, devices, node, slices))
+        if any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes):
+            volumes_bound = bind_with_pod(self.snapshot, pod, node, self._scheduler.settings).cluster
+            if volumes_bound is not self.snapshot:
+                self.snapshot = volumes_bound
+                # Earlier preparation can only be reused if nothing but pods and budgets changed.
+                self._prepared = None
         labels = self._labels_of_nodes.get(node) if self.rules.pod_topology_labels_admission else None
         if labels:
             pod = replace_in(pod, "metadata", labels={**pod.metadata.labels, **labels})

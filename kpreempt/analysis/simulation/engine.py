@@ -522,7 +522,11 @@ class _Run:
                 None
             )
         self._still_waiting.discard(pod.key)
+        volumes = self.cluster.snapshot.persistent_volumes
         bound = self.cluster.bind(pod.key, node, verdict.devices.get(node, ()))
+        if self.cluster.snapshot.persistent_volumes is not volumes:
+            for kind in ("PersistentVolume", "PersistentVolumeClaim"):
+                self._queue.object_changed(kind, "Update", self.cluster.now)
         self._starts_at.setdefault(pod.key, self.cluster.at)
         self._chain.bound(pod.key, node)
         self._note(StepKind.BOUND, pod, node=node, tied=tied)
