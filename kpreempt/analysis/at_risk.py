@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods, pods_by_node
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import (
@@ -81,7 +83,8 @@ def pods_at_risk(
     items = []
     for pod in ranked:
         free = free_amounts_on(pod, nodes[pod.spec.node_name], pods_on[pod.spec.node_name])
-        items.append(_item(pod, threats.get(pod.key, []), free, typical, search, ranks.get(pod.key)))
+        item = _item(pod, threats.get(pod.key, []), free, typical, search, ranks.get(pod.key))
+        items.append(msgspec.structs.replace(item, evicted_runs=served.evicted_runs.get(pod.key, 0)))
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     unread = [*unread_events(cluster), *unread_of(cluster, ["Node", "Pod", *([BUDGETS] if items else [])])]
@@ -90,8 +93,9 @@ def pods_at_risk(
         cluster=described(counted, cluster, context.now),
         at=context.time,
         matching=len(selected),
-        threatened=sum(any(each.in_turn for each in threats.get(pod.key, ())) for pod in selected),
+        threatened=sum(pod.key in served.evicted_runs for pod in selected),
         pending=len(pending),
+        runs=served.runs if waiting else 0,
         items=sorted(items, key=_risk),
         nodes=orders,
         assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own, *assumed])),

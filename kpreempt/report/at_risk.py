@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kpreempt.report.amounts import count, format_amount, format_lowest_priority
 from kpreempt.report.blocks import (
     Column,
@@ -20,7 +22,7 @@ from kpreempt.report.blocks import (
 from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threshold
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threat, Threshold
 from kpreempt.verdict.unread import is_absent, lacks_nodes
 
 _THREATS_SHOWN = 3
@@ -42,7 +44,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     if answer.matching:
         cluster = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
         facts.append(" · ".join(filter(None, cluster)))
-    threatened = [item for item in answer.items if item.threats]
+    threatened = [item for item in answer.items if item.threats or item.evicted_runs]
     more = [("-v", "every threat, budgets, the full order on each node")]
     if len(answer.items) < answer.matching:
         more.append(("--limit N", ""))
@@ -56,11 +58,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
             lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
     elif answer.threatened:
         at_risk = strong(f"{answer.threatened:,} of {matching}")
-        are_certain = all(
-            any(each.in_turn and each.is_certain for each in item.threats)
-            for item in answer.items
-            if any(each.in_turn for each in item.threats)
-        )
+        are_certain = all(item.evicted_runs in (0, answer.runs) for item in answer.items)
         words = " will be preempted" if are_certain else " may be preempted"
         lead = (at_risk, Span(words, "warn"), f" by the {pending}, served in queue order.")
     else:
@@ -72,8 +70,8 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
         sections=[
             Section(
                 "NOW",
-                "preempted by pending pods in their turn, or only if they were next" if threatened else "",
-                [Listing([[_threats(item, options)] for item in threatened], noun="pod")],
+                "preempted when the queue is served in its order (# = position)" if answer.threatened else "",
+                [Listing([[_threats(item, answer.runs, options)] for item in threatened], noun="pod")],
                 priority=_THREATS,
             ),
             _lowest_priorities(answer),
@@ -99,18 +97,29 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     )
 
 
-def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
-    """The pod, and the pending pods that would preempt it."""
-    shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
-    preemptors = [
-        f"{each.pod} ({'' if each.in_turn else 'if next, '}{'' if each.is_certain else 'possibly, '}"
-        f"priority {each.priority:,}"
-        f"{f', queue position {each.position}' if each.position is not None else ''})"
+def _threats(item: PodAtRisk, runs: int, options: RenderOptions) -> Phrase:
+    """The pod, and the pending pods that preempt it in their turn, or would if they were next."""
+    in_turn = _preemptors([each for each in item.threats if each.in_turn], options).replace(" and ", " or ", 1)
+    if_next = _preemptors([each for each in item.threats if not each.in_turn], options)
+    parts = []
+    if item.evicted_runs:
+        how = "" if item.evicted_runs == runs else f" in {item.evicted_runs:,} of {count(runs, 'run')}"
+        parts.append(f"by {in_turn or 'the replacement of an evicted pod'}{how}")
+    if if_next:
+        parts.append(f"{'' if item.evicted_runs else 'only '}if it were next, by {if_next}")
+    return (strong(item.pod), f" on {item.node}, {'; '.join(parts)}")
+
+
+def _preemptors(threats: Sequence[Threat], options: RenderOptions) -> str:
+    shown = threats if options.verbose else threats[:_THREATS_SHOWN]
+    names = [
+        f"{each.pod} (priority {each.priority:,}"
+        f"{f', #{each.position}' if each.position is not None else ''})"
         for each in shown
     ]
-    if len(item.threats) > len(shown):
-        preemptors.append(f"{len(item.threats) - len(shown):,} more")
-    return (strong(item.pod), f" on {item.node}, by {join_names(preemptors, limit=len(preemptors))}")
+    if len(threats) > len(shown):
+        names.append(f"{len(threats) - len(shown):,} more")
+    return join_names(names, limit=len(names)) if names else ""
 
 
 def _lowest_priorities(answer: PodsAtRisk) -> Section:

@@ -79,7 +79,10 @@ class RankedVictim(Record, frozen=True):
 
 
 class PodAtRisk(Record, frozen=True, kw_only=True):
-    """A running pod, the pending pods that would evict it, the priorities at which new pods would, and its rank."""
+    """A running pod, the pending pods that would evict it, the priorities at which new pods would, and its rank.
+
+    ``evicted_runs`` counts the runs in which it is evicted when the queue is served, for any pod.
+    """
 
     pod: str
     node: str
@@ -87,6 +90,7 @@ class PodAtRisk(Record, frozen=True, kw_only=True):
     owner: str = ""
     requests: dict[str, int] = {}
     is_terminating: bool = False
+    evicted_runs: int = 0
     threats: list[Threat] = []
     thresholds: list[Threshold] = []
     eviction_order: RankedVictim | None = None
@@ -109,7 +113,8 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
 
     Pods that are evicted when the queue is served come first, ``threatened`` of all requested pods, then those that a
     pending pod would evict if it were next. The other pods follow, sorted by the lowest priority at which a new
-    pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer.
+    pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer. ``runs``
+    counts how often the queue was served.
     """
 
     api_version: str = API_VERSION
@@ -120,6 +125,7 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
     matching: int = 0
     threatened: int = 0
     pending: int = 0
+    runs: int = 0
     items: list[PodAtRisk] = []
     nodes: list[NodeOrder] = []
     assumptions: list[Assumption] = []

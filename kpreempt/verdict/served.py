@@ -56,7 +56,8 @@ class ServedQueue(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     The first of ``runs`` takes the likely order and the first of equal nodes. ``is_complete``: no other order and no
     chance could lead to another outcome. ``in_turn`` has every pod of the queue by key, and ``open`` the pods whose
-    outcome is open. ``scheduled_min`` and ``scheduled_max`` count the scheduled pods over all runs.
+    outcome is open. ``scheduled_min`` and ``scheduled_max`` count the scheduled pods over all runs,
+    and ``evicted_runs`` the runs in which a pod is evicted.
 
     The rest is from the likely run: how it ``ended``, after how many seconds and attempts; the evicted pods; the
     ``pending`` replacements of evicted pods; the workloads that keep displacing each other.
@@ -71,6 +72,7 @@ class ServedQueue(Record, frozen=True, kw_only=True, omit_defaults=True):
     scheduled_max: int = 0
     in_turn: dict[str, InTurn] = {}
     open: list[OpenPods] = []
+    evicted_runs: dict[str, int] = {}
     displaced: list[Displaced] = []
     pending: list[UnscheduledPod] = []
     loop: list[str] = []
