@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kpreempt.verdict import at_risk, budgets, check, compare, drain, pending, records
+from kpreempt.verdict import at_risk, budgets, check, compare, drain, pending, records, who_evicted
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
@@ -73,6 +73,14 @@ class BudgetAudit(budgets.BudgetAudit, Answer, frozen=True, kw_only=True):
 
 class PodsAtRisk(at_risk.PodsAtRisk, Answer, frozen=True, kw_only=True):
     """Which running pods would be preempted, and by what (``kpreempt at-risk``)."""
+
+
+class EvictionsOfPod(who_evicted.EvictionsOfPod, Answer, frozen=True, kw_only=True):
+    """What evicted a pod, or ended it otherwise (``kpreempt who-evicted``)."""
+
+
+class EvictedPods(who_evicted.EvictedPods, Answer, frozen=True, kw_only=True):
+    """What happened to the pods of a workload or a namespace (``kpreempt who-evicted``)."""
 
 
 class Comparison(compare.Comparison, Answer, frozen=True, kw_only=True):

@@ -21,6 +21,8 @@ from kpreempt.library.answers import (
     Check,
     Comparison,
     Drain,
+    EvictedPods,
+    EvictionsOfPod,
     PendingPods,
     PodsAtRisk,
     Verdict,
@@ -31,7 +33,7 @@ from kpreempt.library.handlers import answer
 from kpreempt.library.manifests import Manifest, as_list, templates_of
 from kpreempt.library.options import Request, fields_of, option_of
 from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_cluster, with_objects
-from kpreempt.library.requests import AtRisk, Budgets, Compare, Explain, Pending
+from kpreempt.library.requests import AtRisk, Budgets, Compare, Explain, Pending, WhoEvicted
 from kpreempt.library.schedulers import Context, SchedulerFactory
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.snapshot.archives import InputLimits
@@ -315,6 +317,20 @@ class Cluster:
     def at_risk(self, *, namespace: str | None = None, selector: str | None = None, limit: int = 10) -> PodsAtRisk:
         """Find the running pods that would be preempted, and by what; the ``limit`` most threatened ones."""
         return self._answered(AtRisk(namespace=namespace, selector=selector, limit=limit), PodsAtRisk)
+
+    def who_evicted(
+        self, pod: str | None = None, *, namespace: str | None = None, all_namespaces: bool = False
+    ) -> EvictionsOfPod | EvictedPods:
+        """Find out what evicted a pod, or ended it otherwise.
+
+        ``pod`` is the name of a pod, which may be gone (``NAME``, ``NS/NAME``), or of a workload (``deploy/NAME``).
+        Without it, all pods of the namespace are listed, or of all namespaces.
+        """
+        request = WhoEvicted(pod=pod, namespace=namespace, all_namespaces=all_namespaces)
+        record = answer(self._context(), request).record
+        if record.kind == EvictedPods.__name__:
+            return as_answer(record, EvictedPods)
+        return as_answer(record, EvictionsOfPod)
 
     @_takes(requests.Check)
     def check(

@@ -22,7 +22,7 @@ from kpreempt.library.answers import Answer
 from kpreempt.library.cluster import Cluster
 from kpreempt.library.gate.settings import Gate
 from kpreempt.library.options import Request, fields_of, kind_of, option_of
-from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending
+from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending, WhoEvicted
 from kpreempt.report.escape import printable
 from kpreempt.scheduler_table import LATEST_ALGORITHM
 from kpreempt.snapshot.archives import InputLimits
@@ -431,6 +431,7 @@ def _about(cluster: Cluster, _given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 _MANIFEST = ("manifest", _Manifest, "")
+_ALL_NAMESPACES = ("all_namespaces", Annotated[bool, msgspec.Meta(description="Look in all namespaces.")], False)
 TOOLS: Mapping[str, Tool] = {
     "cluster": Tool("Describe the cluster: version, age of the snapshot, nodes, pods.", _arguments(Request), _about),
     "explain": Tool(
@@ -452,6 +453,11 @@ TOOLS: Mapping[str, Tool] = {
         "Find running pods that would be preempted, and the pods that would preempt them.",
         _arguments(AtRisk),
         lambda cluster, given: cluster.at_risk(**given),
+    ),
+    "who_evicted": Tool(
+        "Find out what evicted a pod, or ended it otherwise, and why; without a pod, list those of a namespace.",
+        _arguments(WhoEvicted, _ALL_NAMESPACES),
+        lambda cluster, given: cluster.who_evicted(**given),
     ),
     "check": Tool(
         "Simulate applying manifests to the cluster, and check the result against the rules.",

@@ -35,7 +35,7 @@ def test_the_commands_are_listed_in_their_groups(kpreempt: Kpreempt) -> None:
     assert max(map(len, shown.splitlines())) <= 80
     headings = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
     assert headings == ["Options", *GROUPS]
-    assert "\n  who-evicted  Find the pod that caused an eviction\n" in shown
+    assert "\n  who-evicted  Find out what evicted a pod\n" in shown
 
 
 def test_every_command_is_in_one_group_with_a_short_summary() -> None:

@@ -164,7 +164,7 @@ def test_an_eviction_is_reconstructed_by_the_version_of_that_time(kpreempt: Kpre
     before = of_version("v1.30.14", ON_CALL / "before.yaml", tmp_path)
     ask = ["who-evicted", "encode-1", "-n", "batch", "--snapshot", str(ON_CALL / "cluster.yaml"), *NOW]
     found = json.loads(kpreempt(*ask, "--before", before, "-o", "json").stdout)
-    assert found["preemptions"][0]["reconstruction"]["algorithm"] == "kube-1.30"
+    assert found["items"][0]["preemption"]["reconstruction"]["algorithm"] == "kube-1.30"
     assert "confirmed by kube-1.30" in " ".join(kpreempt(*ask, "--before", before).stdout.split())
 
 

@@ -76,6 +76,14 @@ def node(name: str) -> dict[str, Any]:
         pytest.param(["budgets", "-n", "shop"], lambda cluster: cluster.budgets(namespace="shop"), id="budgets"),
         pytest.param(["at-risk", "-A", "--limit", "3"], lambda cluster: cluster.at_risk(limit=3), id="at risk"),
         pytest.param(
+            ["who-evicted", "web-6d8f9b7c54-nk6q5", "-n", "shop"],
+            lambda cluster: cluster.who_evicted("shop/web-6d8f9b7c54-nk6q5"),
+            id="who evicted a pod",
+        ),
+        pytest.param(
+            ["who-evicted", "-A"], lambda cluster: cluster.who_evicted(all_namespaces=True), id="evictions everywhere"
+        ),
+        pytest.param(
             ["compare", "--algorithms", "auto,kube-1.33", "-f", str(API)],
             lambda cluster: cluster.compare(["auto", "kube-1.33"], API),
             id="compare",
