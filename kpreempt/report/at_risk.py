@@ -113,8 +113,7 @@ def _threats(item: PodAtRisk, runs: int, options: RenderOptions) -> Phrase:
 def _preemptors(threats: Sequence[Threat], options: RenderOptions) -> str:
     shown = threats if options.verbose else threats[:_THREATS_SHOWN]
     names = [
-        f"{each.pod} (priority {each.priority:,}"
-        f"{f', #{each.position}' if each.position is not None else ''})"
+        f"{each.pod} (priority {each.priority:,}{f', #{each.position}' if each.position is not None else ''})"
         for each in shown
     ]
     if len(threats) > len(shown):
