@@ -299,12 +299,30 @@ def test_pods_on_nodes_that_are_not_in_the_dump_are_one_assumption(on: Any) -> N
 @pytest.mark.parametrize(
     "command", [("explain", "pod/waiting", "-n", "shop"), ("pending", "-A")], ids=["explain", "pending"]
 )
-def test_a_condition_that_counts_other_nodes_is_only_noted(on: Any, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("counted", "kind", "field", "message"),
+    [
+        pytest.param(
+            "1 nodes", "Note", "status.conditions",
+            "the condition from 60m ago (shop/waiting) counts 1 node, but the input has 2",
+            id="fewer: nodes were added since",
+        ),
+        pytest.param(
+            "5 nodes", "Absent", "",
+            "the condition of shop/waiting counts 5 nodes, but the input has 2; add all nodes to the dump (kubectl get"
+            " nodes -o json)",
+            id="more: the input may lack nodes",
+        ),
+    ],
+)  # fmt: skip
+def test_a_condition_that_counts_other_nodes(
+    on: Any, command: tuple[str, ...], counted: str, kind: str, field: str, message: str
+) -> None:
     condition = {
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
-        "message": "0/5 nodes are available: 5 Insufficient cpu.",
+        "message": f"0/{counted} are available: {counted[0]} Insufficient cpu.",
         "lastTransitionTime": "2026-11-21T11:00:00Z",
     }
     waiting = {
@@ -316,9 +334,10 @@ def test_a_condition_that_counts_other_nodes_is_only_noted(on: Any, command: tup
     }
     cluster = [*ROOMY, BUDGET, waiting]
     document = json.loads(on(*command[:1], cluster, *command[1:], "-o", "json").stdout)
-    (noted,) = (each for each in document["assumptions"] if each["field"] == "status.conditions")
-    assert noted["kind"] == "Note"
-    assert noted["message"] == "the condition from 60m ago (shop/waiting) counts 5 nodes, but the input has 2"
+    (noted,) = (each for each in document["assumptions"] if "counts" in each["message"])
+    assert (noted["kind"], noted["field"], noted["message"]) == (kind, field, message)
+    outcome = document["outcome"] if command[0] == "explain" else document["items"][0]["outcome"]
+    assert (outcome == "Uncertain") is (kind == "Absent")
 
 
 def test_a_disruption_condition_is_quoted(on: Any) -> None:
