@@ -26,15 +26,14 @@ from kpreempt.analysis.nodes.copies import NewNodes, allocatable_of, kinds_of
 from kpreempt.analysis.remedies.edits import nested
 from kpreempt.analysis.remedies.excluded import SYSTEM_NAMESPACE, is_set_by_controller
 from kpreempt.analysis.remedies.owners import Owners
+from kpreempt.analysis.remedies.quotas import amount_of, amount_text, larger_quota
 from kpreempt.analysis.remedies.search import Candidate
 from kpreempt.controllers.actions import is_ready
-from kpreempt.errors import KpreemptError
 from kpreempt.gate_rules import DEADLOCK, RuleId
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import group_of, mapping_in, mappings_in
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.model.quantity import quantity
 from kpreempt.verdict.check import ChangeKind as ChangedBy
 from kpreempt.verdict.check import GateFinding
 from kpreempt.verdict.remedies import Change, ChangeKind, ObjectEdit, Remedy, RemedyStage
@@ -49,7 +48,6 @@ _MAX_CLASSES, _MAX_KINDS, _MAX_NODES = 3, 2, 3
 _STRATEGY_FIELDS = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _MISSING = re.compile(r"must specify (.*)")
-_EXCEEDED = re.compile(r"exceeded quota: .*?, requested: (.*), used: (.*), limited: (.*)")
 # Amounts for containers that say nothing about what they need, small enough not to matter.
 _SMALL = {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "100Mi"}
 
@@ -447,24 +445,10 @@ def _lowered(spec: Document, resource: str, wanted: int, room: int) -> dict[str,
     """Requests in which the first container gives up what is missing; ``None`` if it has too little."""
     excess = wanted - room
     for container in mappings_in(spec, "containers"):
-        amount = _amount(mapping_in(container, "resources", "requests").get(resource), resource)
+        amount = amount_of(mapping_in(container, "resources", "requests").get(resource), resource)
         if amount is not None and amount > excess:
-            return {str(container.get("name")): {resource: _text(resource, amount - excess)}}
+            return {str(container.get("name")): {resource: amount_text(resource, amount - excess)}}
     return None
-
-
-def _amount(value: Any, resource: str) -> int | None:
-    try:
-        nano = quantity(str(value)).nano
-    except (KpreemptError, ValueError):
-        return None
-    return int(nano // (10**6 if resource == "cpu" else 10**9))
-
-
-def _text(resource: str, amount: int) -> str:
-    if resource == "cpu":
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    return f"{amount // 2**20}Mi" if amount >= 2**20 else str(amount)
 
 
 def _with_requests(
@@ -476,7 +460,7 @@ def _with_requests(
         own = mapping_in(container, "resources", "requests")
         lower = {}
         for resource, value in requests.get(str(container.get("name")), {}).items():
-            before, after = _amount(own.get(resource), resource), _amount(value, resource)
+            before, after = amount_of(own.get(resource), resource), amount_of(value, resource)
             if before is not None and after is not None and (1 - MAX_CUT) * before <= after < before:
                 lower[resource] = value
                 changes.append(Change(ChangeKind.REQUEST, subject=resource, before=before, after=after))
@@ -508,8 +492,8 @@ def _quota_rejections(finding: GateFinding, situation: Situation) -> Iterator[Ca
     for rejection in own:
         if (match := _MISSING.search(rejection.message)) is not None:
             yield from _specified(name, match[1], situation)
-        elif (match := _EXCEEDED.search(rejection.message)) is not None:
-            yield from _larger_quota(rejection, match, situation)
+        else:
+            yield from _larger_quota(rejection, situation)
     yield from _rollout_strategies(name, situation)
     yield from _fewer_replicas(finding, situation)
 
@@ -549,35 +533,15 @@ def _specified(name: str, missing: str, situation: Situation) -> Iterator[Candid
         yield Candidate(stage=_REQUESTER, changes=changes, edits=[ObjectEdit(name, nested(path, patch))])
 
 
-def _larger_quota(rejection: QuotaRejection, match: re.Match[str], situation: Situation) -> Iterator[Candidate]:
+def _larger_quota(rejection: QuotaRejection, situation: Situation) -> Iterator[Candidate]:
     """Raise the quota by the amount that is missing."""
-    requested, used, limited = (_listed(each) for each in match.groups())
     name = f"ResourceQuota {rejection.quota}"
     size = (situation.owners.size_of(rejection.workload) or 1) + rejection.pods
     # Old pods count until they have stopped, so more than the rejected pods may have to fit.
     for number in sorted({1, 2, rejection.pods, size}):
-        hard: dict[str, str] = {}
-        changes = []
-        for resource, limit in limited.items():
-            short = resource.rpartition(".")[2]
-            more, there = (_amount(each.get(resource), short) for each in (requested, used))
-            if more is not None and there is not None:
-                needed = more * number + there
-                hard[resource] = _text(short, needed) if short in _SMALL else str(needed)
-                field, before = f"spec.hard.{resource}", _amount(limit, short)
-                changes.append(
-                    Change(_SET, subject=name, field=field, value=hard[resource], before=before, after=needed)
-                )
-        yield Candidate(
-            stage=_LIMIT,
-            changes=changes,
-            edits=[ObjectEdit(name, {"spec": {"hard": hard}})],
-            manager=situation.owners.manager_of(name),
-        )
-
-
-def _listed(text: str) -> dict[str, str]:
-    return dict(each.split("=", 1) for each in text.split(",") if "=" in each)
+        candidate = larger_quota(name, rejection.message, number, situation.owners.manager_of(name))
+        if candidate is not None:
+            yield candidate
 
 
 def _budgets(finding: GateFinding, situation: Situation) -> Iterator[Candidate]:

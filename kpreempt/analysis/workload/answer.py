@@ -20,14 +20,19 @@ from kpreempt.analysis.explain.pods import SimulateRest, summed_up
 from kpreempt.analysis.missing_pods import MissingPodsFinder
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
+from kpreempt.analysis.remedies.edits import edited
+from kpreempt.analysis.remedies.owners import Owners
+from kpreempt.analysis.remedies.quotas import larger_quota
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE
 from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName, copies_of
 from kpreempt.analysis.workload.placing import CHOICES, Placed, Placing
 from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.creation_failures import parse_failure
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, PodSummary, Verdict
+from kpreempt.verdict.remedies import Change, ObjectEdit, Remedy, RemedyStage
 from kpreempt.verdict.workload import (
     BudgetViolations,
     Capacity,
@@ -48,6 +53,7 @@ MAX_ON_NODE = 10_000
 MAX_ONE_BY_ONE = 500
 # Up to this many pods are scheduled again with other choices.
 MAX_RETRIES = 100
+_MOST_QUOTAS = 3
 
 
 def going_on(
@@ -68,7 +74,8 @@ def going_on(
                 answer, assumed = workload_answer(batch.cluster, workload, scheduler, prepared, first=verdict, now=now)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             if not verdict.node_report and (not workload.pods or answer.totals.rejected == len(workload.pods)):
-                verdict = _not_created(verdict, answer)
+                remedy = _larger_quota(batch.cluster, workload, answer, scheduler, prepared, now)
+                verdict = _not_created(verdict, answer, remedy)
             verdict = msgspec.structs.replace(verdict, workload=answer, assumptions=list(both))
         if with_capacity:
             pod = batch.inputs[index].pod
@@ -106,7 +113,47 @@ def rejected_workload(context: AnalysisContext, workload: WorkloadName, reason: 
     )
 
 
-def _not_created(verdict: Verdict, workload: Workload) -> Verdict:
+def _larger_quota(
+    cluster: ClusterSnapshot,
+    workload_input: WorkloadInput,
+    answer: Workload,
+    scheduler: Scheduler,
+    prepared: Any,
+    now: datetime,
+) -> Remedy | None:
+    """The quotas that reject all pods, with enough for them, if the pods then land without evictions."""
+    edits: list[ObjectEdit] = []
+    changes: list[Change] = []
+    messages = [each.message for each in answer.pending if each.is_rejected]
+    while messages and len(edits) < _MOST_QUOTAS:
+        name = f"ResourceQuota {workload_input.pods[0].metadata.namespace}/{parse_failure(messages[0]).name}"
+        candidate = larger_quota(name, messages[0], len(workload_input.pods))
+        if candidate is None or any(each.object == name for each in edits):
+            return None
+        edits += candidate.edits
+        changes += candidate.changes
+        # The API server enforces the limits of the status, which a controller copies from the spec.
+        copied = [ObjectEdit(each.object, {**each.patch, "status": each.patch["spec"]}) for each in edits]
+        placing = Placing(edited(cluster, copied), scheduler, prepared, now)
+        placed = _placed(placing, workload_input, None)
+        messages = [each.rejected for each in placed if each.rejected]
+        landed = [each.branch.node for each in placed if each.branch is not None and not each.victims]
+        if not messages and len(landed) == len(workload_input.pods):
+            manager = Owners(cluster).manager_of(name)
+            nodes = list(dict.fromkeys(landed))
+            return Remedy(
+                stage=RemedyStage.LIMIT,
+                changes=changes,
+                edits=edits,
+                nodes=nodes,
+                scheduled=len(landed),
+                pods=len(landed),
+                manager=manager,
+            )
+    return None
+
+
+def _not_created(verdict: Verdict, workload: Workload, remedy: Remedy | None) -> Verdict:
     """The verdict on a first pod that is not created, so that no scheduler decides about it."""
     return Verdict(
         api_version=verdict.api_version,
@@ -117,6 +164,7 @@ def _not_created(verdict: Verdict, workload: Workload) -> Verdict:
         pod=verdict.pod,
         cluster=verdict.cluster,
         admission=verdict.admission,
+        remedies=[remedy] if remedy is not None else [],
     )
 
 

@@ -250,6 +250,8 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
                 for each in steps
             ]
         sections += steps
+    elif verdict.remedies:
+        sections.append(remedies_section("FIX", verdict.remedies, None, options, lacks_budgets=False))
     # The fields that the API server sets before the scheduler sees the pod, and the source of each.
     defaulted = [[(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim"))] for each in verdict.admission]
     return [

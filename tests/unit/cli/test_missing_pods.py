@@ -56,12 +56,26 @@ def test_the_first_sentence_says_why_pods_were_not_created(
     assert text(kpreempt, "explain", *arguments).startswith(first)
 
 
-def test_nothing_lands_that_a_quota_rejects(kpreempt: Kpreempt) -> None:
-    answer = text(kpreempt, "explain", "deploy/quota", "-n", "shop", "-v")
-    assert "lands" not in answer
+def test_nothing_lands_that_a_quota_rejects_until_it_is_raised(kpreempt: Kpreempt) -> None:
+    answer = text(kpreempt, "explain", "deploy/quota", "-n", "shop")
     assert "FIRST POD" not in answer
+    before, _, fix = answer.partition(" FIX ")
+    assert "land" not in before
+    assert fix.startswith(
+        "set hard.requests.memory: 1920Mi in ResourceQuota shop/team: lands on n2 or n1; no pod is evicted; 2 of 2"
+    )
     ran = kpreempt("explain", "deploy/quota", "-n", "shop", "--snapshot", str(CLUSTER), *NOW, "-o", "json")
-    assert json.loads(ran.stdout)["outcome"] == "Rejected"
+    found = json.loads(ran.stdout)
+    assert found["outcome"] == "Rejected"
+    assert [each["edits"] for each in found["remedies"]] == [
+        [{"object": "ResourceQuota shop/team", "patch": {"spec": {"hard": {"requests.memory": "1920Mi"}}}}]
+    ]
+
+
+def test_a_quota_is_not_raised_for_pods_that_fit_nowhere(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(CLUSTER.read_text(encoding="utf-8").replace("cpu: '4'", "cpu: 100m"), encoding="utf-8")
+    assert " FIX " not in text(kpreempt, "explain", "deploy/quota", "-n", "shop", snapshot=cluster)
 
 
 @pytest.mark.parametrize(
