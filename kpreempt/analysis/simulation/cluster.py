@@ -215,7 +215,8 @@ class SimulatedCluster:
     def nominate(self, key: str, node: str) -> list[tuple[Pod, Pod]]:
         """Nominate a pod to a node, and clear lower-priority nominations; returns the changes as old and new."""
         pod = self.pods[key]
-        changed = [(pod, replace_in(pod, "status", nominated_node_name=node))]
+        is_new = pod.status.nominated_node_name != node
+        changed = [(pod, replace_in(pod, "status", nominated_node_name=node))] if is_new else []
         lower = {other for other in self._nominated.get(node, ()) if self.pods[other].priority < pod.priority}
         # In order of creation.
         losing = [self.pods[other] for other in filter(lower.__contains__, self.pods)] if lower else []

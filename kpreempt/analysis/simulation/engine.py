@@ -75,6 +75,13 @@ _Priority = tuple[str, int | None, str | None]
 _OVERDUE_SECONDS = 120
 
 
+def _times_in(cluster: ClusterSnapshot) -> Iterator[datetime]:
+    """Times at which something happened in a cluster."""
+    for pod in cluster.pods:
+        times = (pod.metadata.creation_timestamp, pod.status.start_time)
+        yield from (time for time in times if time is not None)
+
+
 class Limits(msgspec.Struct, frozen=True):
     """A simulation is aborted after this many attempts, or seconds of the cluster's time.
 
@@ -319,8 +326,12 @@ class _Run:
 
     def _is_stuck(self, pod: Pod, until: datetime) -> bool:
         """Whether a terminating pod stays: it should be gone, and something that the input does not show delays it."""
-        overdue = (self.cluster.started - until).total_seconds()
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
+        seen = self.cluster.started
+        if self._initial.taken_at is None and not held_by:
+            # The input may be older than it seems, but not than the latest time in it.
+            seen = min(seen, max(_times_in(self._initial), default=seen))
+        overdue = (seen - until).total_seconds()
         if overdue < (1 if held_by else _OVERDUE_SECONDS):
             return False
         why = f"held by finalizer {held_by[0]}" if held_by else "as if its kubelet were gone"
