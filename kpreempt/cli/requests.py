@@ -609,12 +609,12 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
 
 
 class PendingRequest(Pending, AnswerRequest):
-    """List pending pods and what would happen to each.
+    """Serve the queue of pending pods: which get scheduled, which preempt pods, which stay pending, and why.
 
     Covers all namespaces unless -n is given, because they share one queue. Pods are listed in the order in which the
-    scheduler would try them, and each is evaluated on its own, as if it were next. The default output fits on one
-    screen; -v prints every pod in full. -o wide also lists the nodes by reason, and the first remedy for each
-    unschedulable pod.
+    scheduler would try them, with the outcome in their turn, after the pods before them, and alone, as if they were
+    next. The default output fits on one screen; -v prints every pod in full. -o wide also lists the nodes by reason,
+    and the first remedy for each unschedulable pod.
 
     With --algorithm kueue-0.19, lists the Workloads waiting for quota in the order in which Kueue considers them. Each
     is evaluated with all the others in the queue.

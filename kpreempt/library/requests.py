@@ -191,7 +191,7 @@ class Selected(Request):
 
 
 class Pending(Selected):
-    """What happens to each pending pod on its own, in the order in which the queue would try them."""
+    """What happens to the pending pods when the whole queue is served, and to each on its own."""
 
     answered_by = "handlers:pending"
     # Time limit for finding remedies, for all pods together; a search that is running then is completed. ``None`` skips

@@ -43,20 +43,24 @@ def scheduled_parts(items: Sequence[PendingPod], *, is_short: bool) -> Iterator[
         yield f"{text}{_named(gone, is_short=is_short)}", "bad"
 
 
-def open_in_words(served: ServedQueue) -> Iterator[str]:
-    """For pods whose outcome is open: how many of which are scheduled."""
-    certain = sum(each.outcome is TurnOutcome.SCHEDULED for each in served.in_turn.values())
-    number = sum(len(each.pods) for each in served.open)
-    if not number:
-        return
-    low, high = served.scheduled_min - certain, served.scheduled_max - certain
-    if len(served.open) == 1 or number <= _NAMES:
-        named = [pod for each in served.open for pod in each.pods]
-        yield f"Of {join_names(named, limit=_LONG_NAMES)}, {_range(low, high)} {_get(high)} scheduled."
-        return
-    yield f"Of {number:,} pods, {_range(low, high)} {_get(high)} scheduled:"
-    for each in served.open:
-        yield f"{_range(each.at_least, each.at_most)} of {join_names(each.pods)}"
+def open_in_words(items: Sequence[PendingPod], served: ServedQueue) -> str:
+    """For the listed pods whose outcome is open: how many of which are scheduled."""
+    listed = {item.pod for item in items}
+    kinds = [each for each in served.open if not listed.isdisjoint(each.pods)]
+    named = [pod for each in kinds for pod in each.pods]
+    if not named:
+        return ""
+    if len(kinds) == len(served.open):
+        certain = sum(each.outcome is TurnOutcome.SCHEDULED for each in served.in_turn.values())
+        number = _range(served.scheduled_min - certain, served.scheduled_max - certain)
+        total = f"Of {join_names(named, limit=_NAMES)}, {number} {_get(served.scheduled_max - certain)} scheduled"
+        if len(kinds) == 1 or len(named) <= _NAMES:
+            return f"{total}."
+    else:
+        total = "Scheduled"
+    parts = [f"{_range(each.at_least, each.at_most)} of {join_names(each.pods)}" for each in kinds[:_NAMES]]
+    more = f"; {len(kinds) - _NAMES:,} more kinds" if len(kinds) > _NAMES else ""
+    return f"{total}: {'; '.join(parts)}{more}."
 
 
 def turn_in_brief(item: PendingPod) -> tuple[Span, str]:

@@ -54,12 +54,14 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
         *scheduled_parts(pending.items, is_short=is_short),
         *_others(pending.items, _SHORT if is_short else _UNLIMITED),
     ]
+    sentences = [open_in_words(pending.items, pending.served), *more_on_nodes_in_words(pending.on_nodes)]
     served = "served in queue order, " if any(_is_served(item) for item in pending.items) else ""
     return (
         strong(f"{count(len(pending.items), 'pod')} pending"),
         f": {served}",
         *joined(Span(*part) for part in parts),
-        " ".join((".", *open_in_words(pending.served), *more_on_nodes_in_words(pending.on_nodes))),
+        ".",
+        "".join(f" {each}" for each in sentences if each),
     )
 
 
