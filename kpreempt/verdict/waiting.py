@@ -116,6 +116,18 @@ class PendingOnNode(Record, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime | None = None
 
 
+class AdmissionDifference(Record, frozen=True, kw_only=True):
+    """A field of a pod that admission would set to another value today; an empty value means that it is not set.
+
+    ``source`` is the object that has the value (``PriorityClass high``).
+    """
+
+    path: str
+    current: str
+    today: str
+    source: str
+
+
 class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Why an existing pod without a node is still pending, as far as the input shows.
 
@@ -123,7 +135,7 @@ class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``waiting_for`` are as in ``PendingPod``. ``nominated_node`` is the node of an earlier preemption.
     ``preempts_asynchronously``: the scheduler deletes victims in the background, and may miss the end of a deletion.
     ``condition`` is the message of the pod's condition; ``is_outdated`` says that the scheduler would no longer report
-    it.
+    it. ``differences`` are what a new pod like it would have instead.
     """
 
     state: PendingState
@@ -139,3 +151,4 @@ class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
     preempts_asynchronously: bool = False
     condition: str = ""
     is_outdated: bool = False
+    differences: list[AdmissionDifference] = []

@@ -12,6 +12,7 @@ from datetime import timedelta
 import msgspec
 
 from kpreempt.analysis.algorithms import AnalysisContext, pods_by_node
+from kpreempt.analysis.pending.admission_today import differences_today
 from kpreempt.analysis.pending.on_nodes import NodeReports, is_pending_on_node
 from kpreempt.analysis.pending.states import DEFAULT_MAX_BACKOFF, PendingContext, compare_messages, situation_of
 from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
@@ -59,5 +60,6 @@ def _still_pending(verdict: Verdict, pod: Pod, context: AnalysisContext, max_bac
         waiting_for=list(situation.waiting_for),
         preempts_asynchronously=bool(nominated) and scheduler.settings.facts.get("scheduler_async_preemption") is True,
         condition=condition,
+        differences=differences_today(pod, cluster),
         is_outdated=bool(condition) and (differs or verdict.outcome is Outcome.LANDS),
     )

@@ -11,7 +11,7 @@ from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import describe, fix_in_words
 from kpreempt.report.pending.summary import leaving_in_words
 from kpreempt.verdict import Outcome, Verdict
-from kpreempt.verdict.waiting import PendingState, StillPending
+from kpreempt.verdict.waiting import AdmissionDifference, PendingState, StillPending
 
 # An unschedulable pod is retried after 5 minutes, checked every 30 seconds.
 _RETRY = "at most 5m30s after its last attempt"
@@ -51,7 +51,17 @@ def pending_section(verdict: Verdict, priority: int) -> Section:
     lines: list[list[Words]] = [[("waits for ", *leaving_in_words(each, pending.at))] for each in pending.waiting_for]
     if pending.is_outdated and verdict.outcome in _ACTS:
         lines.append([f"its condition is from an earlier attempt: {pending.condition}"])
+    lines += [[_difference(each)] for each in pending.differences]
     return Section("STILL PENDING", blocks=[Listing(lines, noun="line")], priority=priority, is_inline=True)
+
+
+def _difference(difference: AdmissionDifference) -> str:
+    """What a new pod would have in place of a field that admission set when the pod was created."""
+    path, current, today = difference.path, difference.current, difference.today
+    values = f"{path} = {today} instead of {current}" if current and today else f"{path} = {today}"
+    if not today:
+        values = f"no {path}, which is {current}"
+    return f"a pod created today would have {values} ({difference.source}): recreate the pod to change it"
 
 
 def _being_deleted(pending: StillPending) -> str:

@@ -10,11 +10,16 @@ import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
+from kpreempt.analysis.pending.admission_today import differences_today
 from kpreempt.analysis.pending.existing import with_reasons
 from kpreempt.analysis.pod_inputs import pod_in_cluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event
+from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
+from kpreempt.model.policy import PriorityClass
+from kpreempt.model.quantity import Quantity, quantity
+from kpreempt.model.workloads import LimitRange, Overhead, RuntimeClass
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import Verdict
@@ -154,3 +159,68 @@ def test_running_pods_and_pods_that_do_not_fit_say_nothing_more() -> None:
     assert (running.on_node, running.still_pending) == (None, None)
     full = make_pod("other", node="node-a", cpu="4", priority=99)
     assert "still pending" not in said(seen(IT, refused=NOW - MINUTE), full)
+
+
+OLD_CLASS = PriorityClass(metadata=ObjectMeta(name="high"), value=1000, preemption_policy="PreemptLowerPriority")
+SANDBOXED = RuntimeClass(metadata=ObjectMeta(name="kata"), overhead=Overhead(pod_fixed={"memory": quantity("120Mi")}))
+DEFAULTS = msgspec.convert(
+    {
+        "metadata": {"name": "defaults", "namespace": "shop"},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "100m"}}]},
+    },
+    LimitRange,
+    dec_hook=lambda kind, value: quantity(value) if kind is Quantity else value,
+)
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "found"),
+    [
+        pytest.param(
+            make_pod("it", cpu="1", priority=500, priority_class_name="high"), {"priority_classes": [OLD_CLASS]},
+            [("spec.priority", "500", "1000", "PriorityClass high")], id="a class that was recreated",
+        ),
+        pytest.param(
+            make_pod("it", cpu="1", priority=1000, priority_class_name="high", preemption_policy="Never"),
+            {"priority_classes": [OLD_CLASS]},
+            [("spec.preemptionPolicy", "Never", "PreemptLowerPriority", "PriorityClass high")], id="another policy",
+        ),
+        pytest.param(
+            make_pod("it", cpu="1", runtime_class_name="kata"), {"runtime_classes": [SANDBOXED]},
+            [("spec.overhead.memory", "", "120Mi", "RuntimeClass kata")], id="an overhead that the class got later",
+        ),
+        pytest.param(
+            make_pod("it", cpu="1", runtime_class_name="kata", overhead={"memory": quantity("60Mi")}),
+            {"runtime_classes": [SANDBOXED]},
+            [("spec.overhead.memory", "60Mi", "120Mi", "RuntimeClass kata")], id="an overhead that has changed",
+        ),
+        pytest.param(
+            make_pod("it"), {"limit_ranges": [DEFAULTS]},
+            [("spec.containers[0].resources.requests.cpu", "", "100m", "LimitRange shop/defaults")],
+            id="a default request",
+        ),
+        pytest.param(make_pod("it", cpu="1"), {"limit_ranges": [DEFAULTS]}, [], id="a request of its own"),
+        pytest.param(
+            make_pod("it", cpu="1", priority=500, priority_class_name="high", runtime_class_name="kata"), {}, [],
+            id="classes that are not in the input",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_pod_that_is_created_today_would_have(
+    pod: Pod, objects: dict[str, Any], found: list[tuple[str, ...]]
+) -> None:
+    differences = differences_today(pod, ClusterSnapshot(pods=[pod], **objects))
+    assert [(each.path, each.current, each.today, each.source) for each in differences] == found
+
+
+def test_the_difference_is_part_of_the_explanation() -> None:
+    pod = seen(make_pod("it", cpu="1", priority=500, priority_class_name="high"), refused=NOW - MINUTE)
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=[pod], priority_classes=[OLD_CLASS])
+    found = pod_in_cluster(cluster, "it", "shop")
+    context = AnalysisContext(found.cluster, scheduler_for(), NOW, at=NOW)
+    (verdict,) = explain_pods(context, [ExplainInput(pod=found.pod, found=found.found)])
+    text = render_answer(with_reasons(verdict, pod, context), "text", RenderOptions(extent=Extent.SCREEN, width=200))
+    assert (
+        "a pod created today would have spec.priority = 1000 instead of 500 (PriorityClass high): recreate the pod to"
+        " change it" in text
+    )
