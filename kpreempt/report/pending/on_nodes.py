@@ -104,7 +104,7 @@ def _alike(items: Sequence[PendingOnNode]) -> list[list[PendingOnNode]]:
 
 
 def describe(item: PendingOnNode, at: datetime | None) -> str:
-    """What the pod waits for, in the kubelet's words where there are any."""
+    """What the pod waits for, in the kubelet's words if it has reported any."""
     return _DESCRIPTIONS[item.cause](item, at)
 
 
