@@ -101,6 +101,8 @@ def _lacks_client(answer: EvictionsOfPod) -> bool:
 
 
 def _title(answer: EvictionsOfPod) -> str:
+    if answer.items and is_only_marked(answer.victim, answer.items[0]):
+        return "is not terminating"
     if answer.items:
         return "was evicted" if answer.items[0].is_eviction else "was not evicted"
     return "is gone" if answer.victim.phase is PodPhase.NOT_FOUND else "was not evicted"
@@ -210,10 +212,24 @@ def _headline(answer: EvictionsOfPod, options: RenderOptions) -> Phrase:
     latest = answer.items[0]
     says = _preempted(answer, latest, options) if latest.preemption is not None else None
     words = says or sentence(answer.victim.pod, latest, options.now)
+    if is_only_marked(answer.victim, latest):
+        condition = latest.evidence[0]
+        return (
+            strong(answer.victim.pod),
+            Span(" is not terminating", "warn"),
+            f", although it has the condition DisruptionTarget ({condition.reason}: {condition.message.rstrip('.')}): "
+            "it is about to be evicted, or its eviction failed.",
+        )
     is_earlier = bool(answer.victim.uid) and latest.uid not in ("", answer.victim.uid)
     if is_earlier and answer.victim.phase is not PodPhase.NOT_FOUND:
         return ("An earlier pod of this name ended: ", *words)
     return words
+
+
+def is_only_marked(pod: PodLocation, item: PodTermination) -> bool:
+    """Whether a condition announces the end of a pod that goes on."""
+    goes_on = pod.phase in (PodPhase.RUNNING, PodPhase.PENDING) and item.uid == pod.uid
+    return goes_on and item.is_eviction and all(each.source is EvidenceSource.CONDITION for each in item.evidence)
 
 
 def _preempted(answer: EvictionsOfPod, item: PodTermination, options: RenderOptions) -> Phrase:

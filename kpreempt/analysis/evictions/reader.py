@@ -22,7 +22,7 @@ from kpreempt.model.audit import AuditLog, AuditRequest
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.event import PREEMPTED, Event
 from kpreempt.model.kinds import KINDS
-from kpreempt.model.meta import OwnerReference, controller_of
+from kpreempt.model.meta import ObjectMeta, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.terminations import (
     EvidenceSource,
@@ -95,6 +95,7 @@ class EvictionReader:
         self._cluster = cluster
         self._audit = audit
         self._changes = Changes(documents)
+        self._by_kind: dict[str, dict[tuple[str, str], ObjectMeta]] = {}
         self._preemptions = PreemptionIndex(cluster)
         self._nodes = {node.name: node for node in cluster.nodes}
         self._events: defaultdict[str, list[Event]] = defaultdict(list)
@@ -154,7 +155,7 @@ class EvictionReader:
     def read(self, key: str) -> EvictionsOfPod:
         """The pod, and the ends of it and of earlier pods of its name, those of the latest pod first."""
         pod = self._pods.get(key)
-        items = self.terminations(key)
+        items = self.terminations(key, with_alike=True)
         uid = next((each.uid for each in items if each.uid), "")
         location = PodLocation(pod=key, uid=uid, phase=PodPhase.NOT_FOUND)
         return EvictionsOfPod(
@@ -166,8 +167,8 @@ class EvictionReader:
             assumptions=unread_events(self._cluster),
         )
 
-    def terminations(self, key: str) -> list[PodTermination]:
-        """The ends of the pods of this name."""
+    def terminations(self, key: str, *, with_alike: bool = False) -> list[PodTermination]:
+        """The ends of the pods of this name; ``with_alike`` counts other pods that ended in the same way."""
         pod = self._pods.get(key)
         texts = list(self._texts(key, pod))
         if pod is not None and not any(each.uid == pod.metadata.uid and _ends_pod(each.says) for each in texts):
@@ -179,7 +180,7 @@ class EvictionReader:
             if each.preemption is not None and not each.uid:
                 about = each.says.at
             grouped.setdefault((each.uid, each.says.cause, about), []).append(each)
-        found = [self._termination(key, uid, group) for (uid, _, _), group in grouped.items()]
+        found = [self._termination(key, uid, group, with_alike=with_alike) for (uid, _, _), group in grouped.items()]
         own = pod.metadata.uid if pod is not None else ""
         latest: dict[str, datetime] = {}
         for item in found:
@@ -257,20 +258,26 @@ class EvictionReader:
 
     def _deleted_owner(self, pod: Pod) -> str:
         """The owner of the pod that is deleted or being deleted, or its namespace, or an empty text."""
-        namespace = next(
-            (each for each in self._cluster.namespaces if each.metadata.name == pod.metadata.namespace), None
-        )
-        if namespace is not None and namespace.metadata.deletion_timestamp is not None:
-            return f"Namespace {namespace.metadata.name}"
+        namespace = self._objects("Namespace").get(("", pod.metadata.namespace))
+        if namespace is not None and namespace.deletion_timestamp is not None:
+            return f"Namespace {namespace.name}"
         owner = controller_of(pod.metadata)
         if owner is None or owner.kind not in KINDS or state_of(self._cluster, owner.kind) is not KindState.READ:
             return ""
-        records = getattr(self._cluster, KINDS[owner.kind].field)
-        found = next((each for each in records if _is(each.metadata, owner, pod)), None)
-        is_leaving = found is None or found.metadata.deletion_timestamp is not None
+        found = self._objects(owner.kind).get((pod.metadata.namespace, owner.name))
+        is_another = found is not None and bool(found.uid and owner.uid) and found.uid != owner.uid
+        is_leaving = found is None or is_another or found.deletion_timestamp is not None
         return f"{owner.kind} {owner.name}" if is_leaving else ""
 
-    def _termination(self, key: str, uid: str, group: Sequence[_Text]) -> PodTermination:
+    def _objects(self, kind: str) -> dict[tuple[str, str], ObjectMeta]:
+        """The metadata of all objects of a kind, by namespace and name."""
+        if kind not in self._by_kind:
+            records = getattr(self._cluster, KINDS[kind].field)
+            found = {(each.metadata.namespace, each.metadata.name): each.metadata for each in records}
+            self._by_kind[kind] = found
+        return self._by_kind[kind]
+
+    def _termination(self, key: str, uid: str, group: Sequence[_Text], *, with_alike: bool) -> PodTermination:
         """All texts of one cause as one record."""
         says = [each.says for each in group]
         cause = says[0].cause
@@ -283,7 +290,7 @@ class EvictionReader:
             "node": node_name,
             "preemption": next((each.preemption for each in group if each.preemption is not None), None),
             "owner": next((each.owner for each in group if each.owner), ""),
-            "alike": self._alike(pod, cause, says) if pod is not None else None,
+            "alike": self._alike(pod, cause, says) if pod is not None and with_alike else None,
         }
         accepted = [each.request for each in group if each.request is not None and each.request.is_accepted]
         if cause is TerminationCause.EVICTION_API:
@@ -351,12 +358,6 @@ def _first_time(says: Iterable[Termination]) -> datetime | None:
 
 def _ends_pod(says: Termination) -> bool:
     return not says.cause.ends_container_only
-
-
-def _is(metadata: object, owner: OwnerReference, pod: Pod) -> bool:
-    """Whether the metadata is the owner's."""
-    name, namespace, uid = (getattr(metadata, field) for field in ("name", "namespace", "uid"))
-    return (name, namespace) == (owner.name, pod.metadata.namespace) and (not uid or not owner.uid or uid == owner.uid)
 
 
 def _by_request(request: AuditRequest) -> Termination | None:

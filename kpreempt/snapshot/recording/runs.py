@@ -29,7 +29,7 @@ class Trace(NamedTuple):
     ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why it is unschedulable. Pods were
     tried in order of ``position`` if all were waiting: the most important first, then the one that waited longest.
     ``is_first`` means that the pod was seen when it was created and had not been unschedulable; only then is its place
-    certain.
+    certain. ``nominated_node`` is the pod's if it stays the same.
     """
 
     decision: TakenDecision
@@ -40,6 +40,7 @@ class Trace(NamedTuple):
     position: tuple[int, int]
     is_first: bool
     scheduler: str
+    nominated_node: str = ""
 
     def surely_precedes(self, other: Trace) -> bool:
         """Return whether it was decided earlier, so that the scheduler knew of it when deciding on the other.
@@ -171,20 +172,23 @@ class _Reader:
         """Return the run, with victims if events name them."""
         nominations: defaultdict[str, list[int]] = defaultdict(list)
         for index, trace in enumerate(self._traces):
-            if trace.decision.decision is DecisionKind.NOMINATED:
+            # If a pod preempts again on its nominated node, only its message changes.
+            if trace.decision.decision is DecisionKind.NOMINATED or trace.nominated_node:
                 nominations[trace.uid].append(index)
         evicted: defaultdict[int, dict[str, _Mark | None]] = defaultdict(dict)
         marked: set[tuple[str, _Mark | None]] = set()
         for eviction in sorted(self._evictions.values(), key=lambda each: each.seen_at):
+            # The first mark of the victim that the event is about, among all pods of that name.
+            marks = self._marks.get(eviction.victim, ())
+            mark = min(marks, key=lambda each: abs(each.seen_at - eviction.seen_at), default=None)
+            # The mark is closer to the decision than the event.
+            time = mark.seen_at if mark is not None else eviction.seen_at
             near = [
-                (abs(self._traces[index].seen_at - eviction.seen_at), index)
+                (abs(self._traces[index].seen_at - time), index)
                 for index in nominations[eviction.preemptor]
                 if abs(self._traces[index].seen_at - eviction.seen_at) <= _EVICTION
             ]
             if near:
-                # The first mark of the victim that the event is about, among all pods of that name.
-                marks = self._marks.get(eviction.victim, ())
-                mark = min(marks, key=lambda each: abs(each.seen_at - eviction.seen_at), default=None)
                 # If the pod is already terminating because of another pod, it is not marked again.
                 is_first = (eviction.victim, mark) not in marked
                 evicted[min(near)[1]][eviction.victim] = mark if is_first else None
@@ -194,6 +198,8 @@ class _Reader:
             trace = traces[index]
             version, seen = min([_Mark(trace.version, trace.seen_at), *(each for each in victims.values() if each)])
             decision = msgspec.structs.replace(trace.decision, victims=sorted(victims))
+            if trace.nominated_node:
+                decision = msgspec.structs.replace(decision, decision=DecisionKind.NOMINATED, node=trace.nominated_node)
             traces[index] = trace._replace(decision=decision, version=version, seen_at=seen)
         traces.sort(key=lambda trace: trace.version)
         leaving = sorted((mark.seen_at, key) for key, of_pod in self._marks.items() for mark in of_pod)
@@ -245,6 +251,7 @@ class _Reader:
                 (-pod.spec.priority, since),
                 since > 0 and not before.rejection and not before.status.nominated_node_name,
                 pod.spec.scheduler_name,
+                nominated if kind is DecisionKind.UNSCHEDULABLE else "",
             )
         )
         # It waits again.

@@ -339,6 +339,14 @@ def test_the_last_change_of_the_owner_is_shown(documents: list[dict[str, Any]], 
     assert [(each.object, each.manager) for each in item.owner_changes] == changes
 
 
+def test_a_condition_of_a_pod_that_goes_on_only_announces_its_end() -> None:
+    marked = evicted_pod(conditions=[condition("EvictionByEvictionAPI", message="Eviction API: evicting")])
+    assert sentence(queries.evictions_of_pod(ClusterSnapshot(pods=[marked]), "shop", "web")) == (
+        "shop/web is not terminating, although it has the condition DisruptionTarget (EvictionByEvictionAPI: Eviction "
+        "API: evicting): it is about to be evicted, or its eviction failed."
+    )
+
+
 def reported(reason: str, note: str, reporter: str, *, uid: str = "uid-shop-web", at: Any = NOW) -> Event:
     subject = ObjectReference("Pod", "shop", "web", uid)
     return Event(reason=reason, regarding=subject, note=note, event_time=at, reporting_controller=reporter)

@@ -15,6 +15,9 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.recording.as_of import time_of_eviction
 from kpreempt.snapshot.recording.journal import Subject, history_of
+from kpreempt.snapshot.recording.runs import runs_of
+from kpreempt.verdict.history import HistoryEventType
+from kpreempt.verdict.verify import DecisionKind
 from tests.unit.snapshot.recording.making import Document, Making, a_node, a_pod
 
 LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. "
@@ -92,3 +95,38 @@ def test_events_that_nothing_reads_are_not_recorded(tmp_path: Path) -> None:
     making.end()
     cluster = load_snapshot([making.folder]).cluster
     assert [each.reason for each in cluster.events] == ["Killing"]
+
+
+def test_a_second_preemption_on_the_same_node_is_a_decision_of_its_own(tmp_path: Path) -> None:
+    def waiting(message: str) -> dict[str, Any]:
+        scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        return {"conditions": [scheduled], "nominatedNodeName": "n1"}
+
+    def preempted(name: str) -> Document:
+        return an_event("Preempted", "Preempted by pod uid-high on node n1", "default-scheduler", about=name)
+
+    leaving = {"deletionTimestamp": "2026-11-21T03:01:00Z"}
+    pods = [a_pod("low-1", "n1"), a_pod("low-2", "n1"), a_pod("high", priority=10)]
+    making = Making(tmp_path / "rec", {"Node": [a_node("n1")], "Pod": pods})
+    for name, message in (("low-1", "0/1 nodes are available: 1 Insufficient cpu."), ("low-2", "0/1 nodes: 2 of 2.")):
+        victim = a_pod(name, "n1")
+        making.change("MODIFIED", "Pod", {**victim, "metadata": {**victim["metadata"], **leaving}})
+        making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting(message)))
+        making.wait(20)
+    for name in ("low-1", "low-2"):
+        making.change("ADDED", "Event", preempted(name))
+    # Refused, without a preemption.
+    making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting("0/1 nodes: not eligible.")))
+    making.end()
+    (run,) = runs_of(making.folder)
+    taken = [(each.decision.decision, each.decision.node, each.decision.victims) for each in run.traces]
+    assert taken == [
+        (DecisionKind.NOMINATED, "n1", ["shop/low-1"]),
+        (DecisionKind.NOMINATED, "n1", ["shop/low-2"]),
+        (DecisionKind.UNSCHEDULABLE, "", []),
+    ]
+    steps = history_of(making.folder, Subject("Pod", "shop", "high")).items
+    assert [(each.type, each.victims) for each in steps if each.victims] == [
+        (HistoryEventType.NOMINATED, ["shop/low-1"]),
+        (HistoryEventType.NOMINATED, ["shop/low-2"]),
+    ]
