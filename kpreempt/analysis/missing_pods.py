@@ -91,7 +91,7 @@ class MissingPodsFinder:
 
     def all(self) -> list[MissingPods]:
         """The controllers that lack pods, those that failed first, then those with most missing pods."""
-        found = [each for each in (*self._each(), *self._of_unread()) if each.missing or not each.desired]
+        found = [*(each for each in self._each() if each.missing), *self._of_unread()]
         return sorted(found, key=lambda each: (each.reason is not MissingReason.FAILED_CREATE, -each.missing))
 
     def _each(self) -> Iterator[MissingPods]:

@@ -15,6 +15,7 @@ from kpreempt.report.quoting import shortened
 from kpreempt.verdict.workload import AwaitedPod, FailedCreation, MissingPods, MissingReason
 
 _WORKLOADS_SHOWN = 8
+_KINDS_SHOWN = 3
 _LONGEST_REASON = 160
 _DETAILS_LINES = 8
 # How far apart the tries of controllers are at most: 1000 s (client-go's rate limiter), and for Jobs a minute.
@@ -82,12 +83,10 @@ _CLAUSES = {
 def missing_section(items: Sequence[MissingPods], unread: Sequence[str], at: datetime | None, priority: int) -> Section:
     """``NOT CREATED``: each workload that lacks pods, and why; or the kinds without which that is unknown."""
     lines: list[list[Words]] = [[_in_a_line(each, at)] for each in items]
-    kinds = join_names([f"{kind}s" for kind in unread], limit=len(unread))
-    unknown = (
-        f"whether controllers could not create pods is unknown: {kinds} are not in the input"
-        if unread and not items
-        else ""
-    )
+    unknown = ""
+    if unread and not items:
+        kinds = join_names([f"{kind}s" for kind in unread], limit=_KINDS_SHOWN)
+        unknown = f"unknown for {kinds}, which are not in the input"
     return Section(
         "NOT CREATED",
         Span(unknown, "dim") if unknown else "",

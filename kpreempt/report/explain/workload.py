@@ -187,7 +187,10 @@ def _if_created(workload: Workload) -> Phrase:
         number = {1: "it", 2: "both"}.get(workload.replicas, f"all {workload.replicas:,}")
         rejecter = _rejecter(workload)
         return (Span(f"{rejecter[0].upper()}{rejecter[1:]} would reject {number} now, too.", "bad"),)
-    return ("If they were created: " if workload.replicas > 1 else "If it were created: ", *_outcomes(workload))
+    subject = "they" if workload.replicas > 1 else "it"
+    if not any(each.missing for each in workload.missing_pods):
+        subject = "more pods" if workload.replicas > 1 else "another pod"
+    return (f"If {subject} were created: ", *_outcomes(workload))
 
 
 def _rejecter(workload: Workload) -> str:

@@ -138,8 +138,28 @@ def test_a_dump_without_controllers_says_that_it_lacks_them(kpreempt: Kpreempt, 
     kept = [each for each in yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8")) if each["kind"] in ("Node", "Pod")]
     dump.write_text(yaml.safe_dump_all(kept), encoding="utf-8")
     answer = text(kpreempt, "pending", snapshot=dump)
-    assert answer.startswith("No pod is pending. NOT CREATED whether controllers could not create pods is unknown: ")
+    assert answer.startswith("No pod is pending. NOT CREATED unknown for Deployments, ReplicaSets, ")
     assert "lacks" not in answer
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the specified backoff limit"}], "shop/retry has failed and creates no more pods: BackoffLimitExceeded: Job has reached the specified backoff limit. If another pod were created: 1 more replica lands."),
+        ([{"type": "Complete", "status": "True"}], "shop/retry is complete and creates no more pods. If another pod were created: 1 more replica lands."),
+    ],
+    ids=["failed", "complete"],
+)  # fmt: skip
+def test_a_finished_job_creates_no_more_pods(
+    kpreempt: Kpreempt, tmp_path: Path, conditions: list[Any], expected: str
+) -> None:
+    documents = [*yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))]
+    job = next(each for each in documents if each["kind"] == "Job" and each["metadata"]["name"] == "retry")
+    job["status"]["conditions"] = conditions
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
+    assert text(kpreempt, "explain", "job/retry", "-n", "shop", snapshot=cluster).startswith(expected)
+    assert "retry" not in text(kpreempt, "pending", snapshot=cluster)
 
 
 def test_a_suspended_cron_job_creates_no_jobs(kpreempt: Kpreempt, tmp_path: Path) -> None:
