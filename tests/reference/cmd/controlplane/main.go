@@ -25,6 +25,7 @@ type options struct {
 	featureGates    string
 	kwok            bool
 	endJobs         bool
+	serviceAccounts bool
 	within          time.Duration
 	apiServer       arguments
 	manager         arguments
@@ -53,6 +54,7 @@ func main() {
 	flag.StringVar(&given.featureGates, "feature-gates", "", "`NAME=true,…` for every component")
 	flag.BoolVar(&given.kwok, "kwok", true, "run kwok for nodes annotated kwok.x-k8s.io/node=fake")
 	flag.BoolVar(&given.endJobs, "end-jobs", true, "let kwok end the pods of Jobs as soon as they run")
+	flag.BoolVar(&given.serviceAccounts, "service-accounts", false, "reject pods whose service account is missing; the namespace's default one isn't created")
 	flag.DurationVar(&given.within, "within", time.Minute, "give up when it isn't ready after this `time`")
 	flag.Var(&given.apiServer, "apiserver-arg", "one more `argument` for kube-apiserver (repeatable)")
 	flag.Var(&given.manager, "controller-manager-arg", "one more `argument` for kube-controller-manager (repeatable)")

@@ -150,12 +150,15 @@ func (p *plane) startEtcd(ctx context.Context) error {
 }
 
 func (p *plane) apiServerArguments() []string {
-	return p.arguments("kube-apiserver", p.apiServer,
+	more := p.apiServer
+	if !p.serviceAccounts {
+		// A pod needn't wait for its namespace's service account.
+		more = append([]string{"--disable-admission-plugins=ServiceAccount"}, more...)
+	}
+	return p.arguments("kube-apiserver", more,
 		"--etcd-servers=http://"+p.address("etcd"),
 		"--client-ca-file="+p.path("ca.crt"),
 		"--authorization-mode=RBAC",
-		// A pod needn't wait for its namespace's service account.
-		"--disable-admission-plugins=ServiceAccount",
 		"--endpoint-reconciler-type=none",
 		"--enable-priority-and-fairness=false",
 		"--service-cluster-ip-range=10.96.0.0/16",
