@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from kpreempt.analysis.autoscaling.events import ReportedEvents, is_later
-from kpreempt.analysis.autoscaling.node_pools import obstacles_of, volumes_of
+from kpreempt.analysis.autoscaling.node_pools import Volumes, obstacles_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import DISRUPTION_TERMINATING, SCALE_DOWN, SCALE_DOWN_EMPTY, Autoscaler
 from kpreempt.model.kinds import KINDS
@@ -51,7 +51,7 @@ def autoscaling_of(
     ``changed`` are pods (``namespace/name``) that differ in this query from those in the cluster; if they ``are_new``,
     none of them exists yet. Ages count to ``at``.
     """
-    events = ReportedEvents(cluster.events)
+    events, volumes = ReportedEvents(cluster.events), Volumes(cluster)
     autoscalers = _autoscalers(cluster, events)
     if not autoscalers or not pods:
         return None
@@ -62,7 +62,7 @@ def autoscaling_of(
         autoscalers=autoscalers,
         pods=_grouped(
             msgspec.structs.replace(
-                _of_pod(cluster, pod, events, autoscalers), is_new=are_new, is_changed=pod.key in changed
+                _of_pod(cluster, pod, events, volumes, autoscalers), is_new=are_new, is_changed=pod.key in changed
             )
             for pod in pods
         ),
@@ -115,9 +115,8 @@ def _kinds_of(autoscalers: Sequence[Autoscaler]) -> list[str]:
 
 
 def _of_pod(
-    cluster: ClusterSnapshot, pod: Pod, events: ReportedEvents, autoscalers: Sequence[Autoscaler]
+    cluster: ClusterSnapshot, pod: Pod, events: ReportedEvents, volumes: Volumes, autoscalers: Sequence[Autoscaler]
 ) -> PodAutoscaling:
-    volumes = volumes_of(cluster, pod) if cluster.node_pools and pod.spec.volumes else []
     owner, ignored = controller_of(pod.metadata), []
     if owner is not None and owner.kind == "DaemonSet":
         ignored.append(IgnoredBecause.DAEMON_SET)
@@ -125,7 +124,8 @@ def _of_pod(
         ignored.append(IgnoredBecause.NOMINATED)
     if pod.priority < _CUTOFF and Autoscaler.CLUSTER_AUTOSCALER in autoscalers:
         ignored.append(IgnoredBecause.LOW_PRIORITY)
-    pools = [obstacles_of(pool, pod, volumes) for pool in cluster.node_pools]
+    own_volumes = volumes.of(pod)
+    pools = [obstacles_of(pool, pod, own_volumes) for pool in cluster.node_pools]
     return PodAutoscaling(
         pods=[pod.key],
         ignored=ignored,

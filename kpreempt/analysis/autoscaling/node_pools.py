@@ -139,35 +139,39 @@ class VolumeTopology(NamedTuple):
     terms: Sequence[Sequence[Expression]]
 
 
-def volumes_of(cluster: ClusterSnapshot, pod: Pod) -> list[VolumeTopology]:
-    """The volumes of the pod that are tied to nodes, and the classes of volumes that are yet to be provisioned."""
-    claims = {
-        each.metadata.name: each
-        for each in cluster.persistent_volume_claims
-        if each.metadata.namespace == pod.metadata.namespace
-    }
-    disks = {each.metadata.name: each for each in cluster.persistent_volumes}
-    classes = {each.metadata.name: each for each in cluster.storage_classes}
-    found = []
-    for volume in pod.spec.volumes:
-        name = volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim is not None else ""
-        if not name and volume.ephemeral is not None:
-            name = f"{pod.metadata.name}-{volume.name}"
-        claim = claims.get(name)
-        if claim is None:
-            continue
-        disk = disks.get(claim.spec.volume_name)
-        kind = classes.get(claim.spec.storage_class_name or "")
-        if disk is not None and disk.spec.node_affinity is not None and disk.spec.node_affinity.required is not None:
-            terms = [_expressions(term) for term in disk.spec.node_affinity.required.node_selector_terms]
-            found.append(VolumeTopology(f"PersistentVolume {disk.metadata.name}", terms))
-        elif not claim.spec.volume_name and kind is not None and kind.allowed_topologies:
-            terms = [
-                [Expression(_key(each.key), "In", each.values) for each in term.match_label_expressions]
-                for term in kind.allowed_topologies
-            ]
-            found.append(VolumeTopology(f"StorageClass {kind.metadata.name}", terms))
-    return found
+class Volumes:
+    """The volumes of a cluster."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self._claims = {
+            (each.metadata.namespace, each.metadata.name): each for each in cluster.persistent_volume_claims
+        }
+        self._disks = {each.metadata.name: each for each in cluster.persistent_volumes}
+        self._classes = {each.metadata.name: each for each in cluster.storage_classes}
+
+    def of(self, pod: Pod) -> list[VolumeTopology]:
+        """The pod's volumes that are tied to nodes, and the classes of volumes that are yet to be provisioned."""
+        found = []
+        for volume in pod.spec.volumes:
+            name = volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim is not None else ""
+            if not name and volume.ephemeral is not None:
+                name = f"{pod.metadata.name}-{volume.name}"
+            claim = self._claims.get((pod.metadata.namespace, name))
+            if claim is None:
+                continue
+            disk = self._disks.get(claim.spec.volume_name)
+            kind = self._classes.get(claim.spec.storage_class_name or "")
+            affinity = disk.spec.node_affinity if disk is not None else None
+            if disk is not None and affinity is not None and affinity.required is not None:
+                terms = [_expressions(term) for term in affinity.required.node_selector_terms]
+                found.append(VolumeTopology(f"PersistentVolume {disk.metadata.name}", terms))
+            elif not claim.spec.volume_name and kind is not None and kind.allowed_topologies:
+                terms = [
+                    [Expression(_key(each.key), "In", each.values) for each in term.match_label_expressions]
+                    for term in kind.allowed_topologies
+                ]
+                found.append(VolumeTopology(f"StorageClass {kind.metadata.name}", terms))
+        return found
 
 
 def _key(key: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.analysis.autoscaling.answer import autoscaling_of
 from kpreempt.analysis.autoscaling.events import counted_reasons
-from kpreempt.analysis.autoscaling.node_pools import obstacles_of, volumes_of
+from kpreempt.analysis.autoscaling.node_pools import Volumes, obstacles_of
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.event import Event
@@ -242,7 +242,7 @@ def volume_cluster(pv_zone: str = "", class_zone: str = "") -> ClusterSnapshot:
 )
 def test_volumes_may_be_in_the_way(cluster: ClusterSnapshot, expected: list[str]) -> None:
     pod = pod_with(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
-    found = obstacles_of(make_pool(requirement(ZONE, "In", "a")), pod, volumes_of(cluster, pod))
+    found = obstacles_of(make_pool(requirement(ZONE, "In", "a")), pod, Volumes(cluster).of(pod))
     assert [each.volume for each in found.obstacles] == expected
 
 
