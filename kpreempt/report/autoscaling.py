@@ -40,7 +40,7 @@ _TEXT_SHOWN = 150
 _MIN_LINES = 5
 _PREFIX = re.compile(r"^pod didn't trigger scale-up(?: \([^)]*\))?:?\s*")
 # ``[{asg-a 1->2 (max: 10)}]``
-_SCALED = re.compile(r"\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}")
+_SCALED = re.compile(r"\{(\S{1,300}) (\d{1,9})->(\d{1,9}) \(max: (\d{1,9})\)\}")
 # It writes its status every 10 seconds (``--scan-interval``).
 _STALE = timedelta(minutes=10)
 _IN_PROGRESS, _BACKOFF, _UNHEALTHY = "InProgress", "Backoff", "Unhealthy"
@@ -68,11 +68,12 @@ def autoscaling_section(
 ) -> Section:
     """What autoscalers report about pods, and what is in the way of a new node; ages count to ``at``.
 
-    With ``names_pods``, each item starts with the pods that it is about.
+    With ``names_pods``, or if there are several answers, each starts with the pods that it is about.
     """
+    is_named = names_pods or len(autoscaling.pods) > 1
     full, brief = (
         [
-            *(line for pods in autoscaling.pods for line in _about_pods(pods, at, is_brief, names_pods)),
+            *(line for pods in autoscaling.pods for line in _about_pods(pods, at, is_brief, is_named)),
             *_about_others(autoscaling, at, is_brief),
         ]
         for is_brief in (False, True)
@@ -84,7 +85,7 @@ def autoscaling_section(
         heading="What autoscalers report",
         is_inline=True,
         priority=priority,
-        min_lines=_MIN_LINES,
+        min_lines=_MIN_LINES if names_pods else 2,
         short=Section("AUTOSCALER", blocks=[Listing(brief, noun="line")], is_inline=True),
     )
 
@@ -106,7 +107,7 @@ def _about_pods(
     if is_brief:
         # A claim is on its way.
         shown = [] if latest.get(Autoscaler.KARPENTER) == NOMINATED else shown[:_POOLS_SHOWN]
-    items += [[_pool(pool)] for pool in shown]
+    items += [[_pool(pool, is_brief)] for pool in shown]
     if shown and (left := len(pods.pools) - len(shown)):
         items.append([Span(f"{count(left, 'more NodePool')} (-v)", "dim")])
     for number, (first, *rest) in enumerate(items):
@@ -162,9 +163,9 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _TEXT_SHOWN else f"{text[: _TEXT_SHOWN - 1]}…"
 
 
-def _pool(pool: PoolObstacles) -> Words:
+def _pool(pool: PoolObstacles, is_brief: bool) -> Words:
     words = "; ".join(map(_obstacle, pool.obstacles)) or "nothing in the way (instance types are not checked)"
-    return (strong(f"NodePool {pool.pool}: "), words)
+    return (strong(f"NodePool {pool.pool}: "), _shortened(words) if is_brief else words)
 
 
 def _obstacle(obstacle: Obstacle) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from kpreempt.errors import InputError
+from kpreempt.model.meta import Time
 from kpreempt.model.node import (
     STATUS_ANNOTATION,
     STATUS_KEY,
@@ -29,8 +30,8 @@ from kpreempt.snapshot.documents import parse_document
 _ENCODER = msgspec.json.Encoder()
 # ``2026-11-21 03:04:05.123456789 +0000 UTC``, also with a monotonic clock behind it.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)? ([+-]\d\d)(\d\d)\b")
-_NAME = re.compile(r"^\s*Name:\s+(.+?)\s*$")
-_CONDITION = re.compile(r"^\s*(Health|ScaleUp):\s+(\S+)(?:\s+\((.*)\))?\s*$")
+_NAME = "Name:"
+_CONDITION = re.compile(r"(Health|ScaleUp):\s+(\S+)(?:\s+\((.*)\))?")
 _NUMBER = re.compile(r"\b(cloudProviderTarget|minSize|maxSize)=(\d{1,9})\b")
 _OLD_START = "Cluster-autoscaler status at "
 
@@ -66,10 +67,10 @@ def _parsed(text: str) -> AutoscalerStatus | None:
 def _of_old_text(text: str) -> AutoscalerStatus:
     """Read the text of versions before 1.30: a block for the whole cluster, then one per node group."""
     is_healthy, groups = "", list[NodeGroupStatus]()
-    for line in text.splitlines():
-        if name := _NAME.match(line):
-            groups.append(NodeGroupStatus(name=name[1]))
-        elif condition := _CONDITION.match(line):
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith(_NAME):
+            groups.append(NodeGroupStatus(name=line.removeprefix(_NAME).strip()))
+        elif condition := _CONDITION.fullmatch(line):
             kind, status, message = condition[1], condition[2], condition[3] or ""
             if not groups:
                 is_healthy = status if kind == "Health" else is_healthy
@@ -91,6 +92,7 @@ def _time_in(text: str) -> datetime | None:
     try:
         if match:
             return datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3]}:{match[4]}").astimezone(UTC)
-        return msgspec.convert(text, datetime)
-    except (ValueError, msgspec.ValidationError):
+        found: datetime = msgspec.convert(text, Time)
+    except (ValueError, OverflowError, msgspec.ValidationError):
         return None
+    return found

@@ -34,6 +34,8 @@ _CLUSTERS = (
     ("check/outage/cluster.yaml", "check/outage/rollout.yaml"),
     ("check/release/cluster.yaml", "check/release/release.yaml"),
     ("on-call/cluster.yaml", "demo/api.yaml"),
+    ("autoscaling/cluster-autoscaler.yaml", "demo/api.yaml"),
+    ("autoscaling/karpenter.yaml", "demo/api.yaml"),
     ("budgets/cluster.yaml", "check/outage/rollout.yaml"),
     ("workloads/cluster.yaml", "compare/api.yaml"),
     ("compare/cluster.yaml", "compare/api.yaml"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -35,7 +34,6 @@ _PROGRESS = ("Launched", "Registered", "Initialized", "Ready")
 _REMOVALS = (SCALE_DOWN, SCALE_DOWN_EMPTY, DISRUPTION_TERMINATING)
 # How long a node that went away may matter; the same time for which events are kept by default.
 _RECENT = timedelta(hours=1)
-_REMOVED = re.compile(r"Scale-down: ")
 
 
 def autoscaling_of(
@@ -165,18 +163,16 @@ def _matters(report: AutoscalerReport, at: datetime) -> bool:
     """Whether a report about something other than the pods may explain why they have no node."""
     if report.reason not in _REMOVALS:
         return True
-    return (
-        report.at is not None
-        and at - report.at <= _RECENT
-        and (bool(report.about) or bool(_REMOVED.match(report.message)))
-    )
+    # Each removal is reported several times: about the cluster, the node, and the NodeClaim.
+    is_once = report.about.startswith("Node ") if report.reason == DISRUPTION_TERMINATING else not report.about
+    return is_once and report.at is not None and at - report.at <= _RECENT
 
 
 def _claim(claim: NodeClaim) -> NodeClaimState | None:
-    """The state of a claim whose node is not ready; ``None`` if it is."""
+    """The state of a claim whose node is not ready; ``None`` if it is, or if the claim is being deleted."""
     conditions = {each.type: each for each in claim.status.conditions}
     missing = next((each for each in _PROGRESS if each not in conditions or conditions[each].status != "True"), "")
-    if not missing:
+    if not missing or claim.metadata.deletion_timestamp is not None:
         return None
     condition = conditions.get(missing)
     return NodeClaimState(

@@ -25,7 +25,7 @@ from kpreempt.verdict.autoscaling import AutoscalerReport, CountedReason
 
 # ``pod didn't trigger scale-up: ``; older versions explain in parentheses that it would not fit on a new node.
 _NOT_TRIGGERED = re.compile(r"^pod didn't trigger scale-up(?: \([^)]*\))?: ")
-_COUNTED = re.compile(r"(?:^|, )(\d+) (?=\S)")
+_COUNTED = re.compile(r"(?:^|, )(\d{1,9}) (?=\S)")
 _ABOUT_PODS = "Pod"
 
 

@@ -200,7 +200,8 @@ def obstacles_of(pool: NodePool, pod: Pod, volumes: Sequence[VolumeTopology]) ->
     found += [
         Obstacle(kind=ObstacleKind.TAINT, key=taint.key, offered=str(taint))
         for taint in taints
-        if find_untolerated_taint([taint], pod.spec.tolerations, _REPELLING) is not None
+        # Whether Karpenter compares numbers depends on its version.
+        if find_untolerated_taint([taint], pod.spec.tolerations, _REPELLING, compares_numbers=True) is not None
     ]
     requested = requests_in_units(pod_requests(pod))
     return PoolObstacles(pool.metadata.name, [*found, *_limits(pool, requested), *_sizes(offered, requested)])

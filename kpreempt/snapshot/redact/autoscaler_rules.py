@@ -18,7 +18,7 @@ from kpreempt.snapshot.redact.tokens import Space
 NODE_CLAIM = Space("nodeclaim", is_sorted=False)
 _NODE_GROUP = Space("nodegroup", is_sorted=False)
 _NOT_TRIGGERED = "pod didn't trigger scale-up: "
-_COUNTED = re.compile(r"(?:^|, )(\d+) (?=\S)")
+_COUNTED = re.compile(r"(?:^|, )(\d{1,9}) (?=\S)")
 # Reasons of Cluster Autoscaler, and of the scheduler's plugins.
 _REASONS = frozenset(
     (
@@ -40,7 +40,7 @@ _REASONS = frozenset(
         "node(s) had volume node affinity conflict",
     )
 )
-_SCALED = re.compile(r"\{(\S+) (\d+->\d+ \(max: \d+\))\}")
+_SCALED = re.compile(r"\{(\S{1,300}) (\d{1,9}->\d{1,9} \(max: \d{1,9}\))\}")
 _NOMINATED = re.compile(r"Pod should schedule on: (?:nodeclaim/(?P<claim>\S+?))?(?:, )?(?:node/(?P<node>\S+))?")
 # Phrases of Karpenter.
 _PHRASES = re.compile(

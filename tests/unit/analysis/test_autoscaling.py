@@ -435,6 +435,51 @@ def test_a_report_from_before_the_last_change_is_marked() -> None:
     assert words(changed)[0].startswith("Cluster Autoscaler, 8m ago, about the pod without these changes: ")
 
 
+REMOVED = "Scale-down: node n9 removed with drain"
+CONFIG_MAP = ("ConfigMap", "kube-system", "cluster-autoscaler-status", "")
+
+
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        pytest.param([event("ScaleDown", REMOVED, about=CONFIG_MAP)], [REMOVED], id="a node that was removed"),
+        pytest.param([event("ScaleDown", REMOVED, minutes=90, about=CONFIG_MAP)], [], id="long ago"),
+        pytest.param(
+            [event("ScaleDown", REMOVED, about=CONFIG_MAP), event("ScaleDown", "x", about=("Node", "", "n9", ""))],
+            [REMOVED],
+            id="reported about the node, too",
+        ),
+        pytest.param(
+            [
+                event("DisruptionTerminating", f"Disrupting {kind}", component="karpenter", about=(kind, "", "n9", ""))
+                for kind in ("Node", "NodeClaim")
+            ],
+            ["Disrupting Node"],
+            id="by Karpenter",
+        ),
+        pytest.param(
+            [event("FailedToScaleUpGroup", "Scale-up failed for group a: b", minutes=90, about=CONFIG_MAP)],
+            ["Scale-up failed for group a: b"],
+            id="a scale-up that failed",
+        ),
+        pytest.param(
+            [
+                event(
+                    "MaxNodesTotalReached", "Max total nodes in cluster reached: 9", minutes=minutes, about=CONFIG_MAP
+                )
+                for minutes in (9, 3)
+            ],
+            ["Max total nodes in cluster reached: 9"],
+            id="once, however often it was reported",
+        ),
+    ],
+)
+def test_what_is_reported_about_nodes_and_node_groups(reports: list[Event], expected: list[str]) -> None:
+    found = answer(*reports)
+    assert found is not None
+    assert [each.message for each in found.reports] == expected
+
+
 def claim(**conditions: str) -> NodeClaim:
     listed = [{"type": name, "status": status, "reason": "Why"} for name, status in conditions.items()]
     metadata = {"name": "general-x", "labels": {"karpenter.sh/nodepool": "general"}}

@@ -92,6 +92,9 @@ def test_the_error_of_a_node_group_is_read() -> None:
         pytest.param("- 1", id="a list"),
         pytest.param("nodeGroups: 7", id="of another type"),
         pytest.param("autoscalerStatus: Initializing\ntime: never", id="initializing"),
+        pytest.param("time: '2026-11-21T03:09:50'", id="a time without an offset"),
+        pytest.param("time: 9999-12-31 23:59:59 -0900 UTC", id="a time that is too late"),
+        pytest.param("Cluster-autoscaler status at 9999-99-99 99:99:99 +9999 x:", id="a time that is none"),
     ],
 )
 def test_a_status_without_content_has_no_groups(text: str) -> None:
