@@ -37,7 +37,7 @@ _POOLS_SHOWN = 3
 _REASONS_SHOWN = 4
 _OTHERS_SHOWN = 2
 _TEXT_SHOWN = 150
-_MIN_LINES = 5
+_MIN_LINES = 4
 _PREFIX = re.compile(r"^pod didn't trigger scale-up(?: \([^)]*\))?:?\s*")
 # ``[{asg-a 1->2 (max: 10)}]``
 _SCALED = re.compile(r"\{(\S{1,300}) (\d{1,9})->(\d{1,9}) \(max: (\d{1,9})\)\}")
@@ -85,7 +85,7 @@ def autoscaling_section(
         heading="What autoscalers report",
         is_inline=True,
         priority=priority,
-        min_lines=_MIN_LINES if names_pods else 2,
+        min_lines=_MIN_LINES,
         short=Section("AUTOSCALER", blocks=[Listing(brief, noun="line")], is_inline=True),
     )
 
