@@ -219,7 +219,10 @@ def who_evicted_workload(request: WhoEvictedRequest) -> int:
         raise UsageError("who-evicted needs a Workload", hint="kpreempt who-evicted [WORKLOAD/]NAME -n NAMESPACE")
     run = CommandRun(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
-    run.write_once(answer(context, WhoEvictedWorkload(workload=request.pod)).record, context.at)
+    run.write_once(
+        answer(context, WhoEvictedWorkload(workload="/".join(filter(None, (request.pod, request.name))))).record,
+        context.at,
+    )
     return 0
 
 

@@ -50,7 +50,7 @@ def brief(item: PodTermination) -> str:
         _Cause.DELETED: "deleted; no record of what deleted it",
     }[item.cause]
     is_likely = item.client is not None and item.client.is_likely
-    if is_likely:
+    if is_likely and item.cause is _Cause.EVICTION_API:
         return f"evicted through the Eviction API, probably by {client}"
     taint = next((each.taint for each in item.taints), "")
     return f"{words} {taint}" if taint else words
@@ -113,8 +113,19 @@ def _reason(item: PodTermination, on: str) -> str:
         _Cause.NODE_SHUTDOWN: " because the node was shutting down",
         _Cause.NO_EXECUTE_TAINT: f" because of a NoExecute taint{on}{_taints(item)}",
         _Cause.DEVICE_TAINT: f" because of a NoExecute taint of a device that it uses{on}",
-        _Cause.NODE_GONE: f" because its node{f' {item.node}' if item.node else ''} no longer exists",
+        _Cause.NODE_GONE: f" because its node{f' {item.node}' if item.node else ''} no longer exists{_remover(item)}",
     }[item.cause]
+
+
+def _remover(item: PodTermination) -> str:
+    """What removed the node, if that is known."""
+    client = item.client
+    if client is None:
+        return ""
+    if client.is_likely:
+        return f"; {client.name} probably removed it ({'; '.join(client.signs)})"
+    agent, tool = _agent(client)
+    return f"; {agent} deleted it{tool}"
 
 
 def _other_end(item: PodTermination, on: str, when: str) -> str:

@@ -56,6 +56,12 @@ def client_of(
     return _client_at(node, node_events, cordon)
 
 
+def remover_of(requests: Iterable[AuditRequest], node_events: Iterable[Event]) -> EvictionClient | None:
+    """What removed a node: the accepted request in an audit log that deleted it, or else what autoscalers report."""
+    deletion = next((each for each in requests if each.is_accepted and each.is_deletion), None)
+    return client_of_request(deletion) if deletion is not None else _client_at(None, node_events, None)
+
+
 def client_of_request(request: AuditRequest) -> EvictionClient:
     """What sent a request."""
     agent = request.user_agent.partition("/")[0].partition(" ")[0].lower()

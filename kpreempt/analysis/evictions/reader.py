@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.evictions.changes import Changes
-from kpreempt.analysis.evictions.clients import client_of, client_of_request, evicting_taints
+from kpreempt.analysis.evictions.clients import client_of, client_of_request, evicting_taints, remover_of
 from kpreempt.analysis.pending.states import deletion_began
 from kpreempt.analysis.preempted_by import PreemptionIndex, location_of
 from kpreempt.analysis.unread import unread_events
@@ -114,10 +114,13 @@ class EvictionReader:
             if event.last_time is not None:
                 self._times.append(event.last_time)
         self._requests: defaultdict[str, list[AuditRequest]] = defaultdict(list)
+        self._node_requests: defaultdict[str, list[AuditRequest]] = defaultdict(list)
         for request in audit.requests if audit is not None else ():
             ref = request.object_ref
             if ref.resource == "pods" and ref.name:
                 self._requests[f"{ref.namespace}/{ref.name}"].append(request)
+            elif ref.resource == "nodes" and ref.name:
+                self._node_requests[ref.name].append(request)
         self._pods: dict[str, Pod] = {}
         self._by_owner: defaultdict[str, list[Pod]] = defaultdict(list)
         for pod in cluster.pods:
@@ -298,6 +301,9 @@ class EvictionReader:
             cordon = self._changes.of_node(node_name, _first_time(says))
             known["client"] = client_of(says, accepted, node, self._node_events.get(node_name, ()), cordon)
             known["rejected_requests"] = sum(not each.is_accepted for each in requests)
+        elif cause is TerminationCause.NODE_GONE and node is None:
+            requests = self._node_requests.get(node_name, [])
+            known["client"] = remover_of(requests, self._node_events.get(node_name, ()))
         elif cause is TerminationCause.DELETED_BY_CLIENT and accepted:
             known["client"] = client_of_request(accepted[0])
         elif cause is TerminationCause.NO_EXECUTE_TAINT and pod is not None:

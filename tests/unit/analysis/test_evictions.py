@@ -12,6 +12,7 @@ import pytest
 from kpreempt.analysis.evictions import queries
 from kpreempt.analysis.workload.in_cluster import WorkloadName
 from kpreempt.errors import NotFoundError
+from kpreempt.model.audit import AuditedObject, AuditLog, AuditRequest, AuditStatus, AuditUser
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.event import Event, EventSource, ObjectReference
 from kpreempt.model.meta import OwnerReference, replace_in
@@ -385,6 +386,50 @@ def test_karpenter_and_the_kubelet_use_the_same_reason() -> None:
     assert item.cause is TerminationCause.EVICTION_API
     assert item.client is not None
     assert (item.client.name, item.client.detail) == ("Karpenter", "Drifted")
+
+
+@pytest.mark.parametrize(
+    ("events", "requests", "expected"),
+    [
+        pytest.param(
+            [("DisruptionTerminating", "Disrupting Node: Drifted", "karpenter")],
+            [],
+            "; Karpenter probably removed it (event on the node: Disrupting Node: Drifted)",
+            id="Karpenter reports it",
+        ),
+        pytest.param(
+            [("ScaleDown", "marked the node as toBeDeleted/unschedulable", "cluster-autoscaler")],
+            [],
+            "; Cluster Autoscaler probably removed it (event on the node: marked the node as "
+            "toBeDeleted/unschedulable)",
+            id="Cluster Autoscaler reports it",
+        ),
+        pytest.param([], [("delete", 200)], "; carol deleted it with kubectl", id="a user deleted it"),
+        pytest.param([], [("delete", 403), ("patch", 200)], "", id="a user was not allowed to"),
+        pytest.param([], [], "", id="nothing shows it"),
+    ],
+)
+def test_what_removed_a_node_is_named(
+    events: list[tuple[str, str, str]], requests: list[tuple[str, int]], expected: str
+) -> None:
+    about = ObjectReference("Node", "", "node-x", "uid-node-x")
+    reported_ones = [
+        Event(reason=reason, regarding=about, note=note, event_time=LATER, reporting_controller=reporter)
+        for reason, note, reporter in events
+    ]
+    made = [
+        AuditRequest(
+            verb=verb,
+            user=AuditUser("carol"),
+            user_agent="kubectl/v1.36.3",
+            object_ref=AuditedObject(resource="nodes", name="node-x"),
+            response_status=AuditStatus(code),
+        )
+        for verb, code in requests
+    ]
+    cluster = msgspec.structs.replace(CLUSTER, events=reported_ones)
+    answer = queries.evictions_of_pod(cluster, "shop", "orphan", AuditLog(made))
+    assert sentence(answer) == (f"PodGC deleted shop/orphan 7m ago because its node node-x no longer exists{expected}.")
 
 
 def test_a_failed_descheduling_is_no_eviction() -> None:
