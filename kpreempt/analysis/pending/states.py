@@ -148,7 +148,8 @@ def _attempted(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingSt
     if known is not None and timedelta(0) <= context.at - known < context.max_backoff:
         return WaitingState(PendingState.BACKING_OFF, known, known + context.max_backoff)
     state = PendingState.FITS_NOW if verdict.outcome == Outcome.LANDS else PendingState.WAITS_FOR_CHANGE
-    return WaitingState(state, began or last, last + LONGEST_WAIT if last is not None else None)
+    is_known = last is not None and not context.attempts.may_be_later(pod)
+    return WaitingState(state, began or last, last + LONGEST_WAIT if last is not None and is_known else None)
 
 
 def causes_in(message: str) -> tuple[list[str], list[str]]:

@@ -40,6 +40,9 @@ class FailedAttempts:
         self._last: dict[tuple[str, str], datetime] = {}
         # Those with a repeated event: not every repetition is recorded when it happens.
         self._repeated: set[tuple[str, str]] = set()
+        # Those with a series, which is updated every 30 minutes, or 6 minutes after its end (``tools/events`` of
+        # client-go v0.36.3).
+        self._series: set[tuple[str, str]] = set()
         for event in events:
             time = event.last_time
             if event.reason != FAILED_SCHEDULING or time is None or autoscaler_of(event) is not None:
@@ -49,6 +52,8 @@ class FailedAttempts:
             self._last[key] = max(self._last.get(key, time), time)
             if event.series is not None or event.event_time is None:
                 self._repeated.add(key)
+            if event.series is not None:
+                self._series.add(key)
 
     def last_of(self, pod: Pod) -> datetime | None:
         """The pod's last failed attempt according to events."""
@@ -58,6 +63,10 @@ class FailedAttempts:
         """Whether events show when the pod was last tried: there are some, and none was repeated."""
         keys = self._keys_of(pod)
         return bool(keys) and self._repeated.isdisjoint(keys)
+
+    def may_be_later(self, pod: Pod) -> bool:
+        """Whether the last attempt may be later than the events show."""
+        return not self._series.isdisjoint(self._keys_of(pod))
 
     def _keys_of(self, pod: Pod) -> list[tuple[str, str]]:
         names = (pod.metadata.uid, pod.key) if pod.metadata.uid else (pod.key,)

@@ -27,6 +27,12 @@ from kpreempt.verdict.waiting import OnNodeCause, PendingState
 from tests.factories import NOW, make_node, make_pod
 from tests.unit.analysis.test_pending import IT, LEAVING, LOW, MINUTE, NOMINATED, failed, going, seen
 
+
+def tried(minutes: int) -> Event:
+    """The event of a single attempt."""
+    return msgspec.structs.replace(failed(IT, NOW - (minutes - 1) * MINUTE), series=None)
+
+
 OLD_MESSAGE = "0/1 nodes are available: 1 Insufficient cpu."
 
 
@@ -58,7 +64,7 @@ MISSED = (
     ("pods", "options", "text"),
     [
         pytest.param(
-            [seen(NOMINATED, refused=NOW - 2 * MINUTE)], {"events": [failed(IT, NOW - 2 * MINUTE)]},
+            [seen(NOMINATED, refused=NOW - 2 * MINUTE)], {"events": [tried(2)]},
             f"{FITS_AS_NOMINATED}{MISSED} help, or within 3m30s ({AT_MOST}).",
             id="its victims are gone, and the scheduler preempts asynchronously",
         ),
@@ -68,14 +74,19 @@ MISSED = (
             id="the same, without events",
         ),
         pytest.param(
+            [seen(NOMINATED, refused=NOW - 2 * MINUTE)], {"events": [failed(IT, NOW - 2 * MINUTE)]},
+            f"{FITS_AS_NOMINATED}{MISSED} help, or {AT_MOST}, whose time is not in the input.",
+            id="a series of events, of which not all are written",
+        ),
+        pytest.param(
             [seen(NOMINATED, refused=NOW - 2 * MINUTE)],
-            {"events": [failed(IT, NOW - 2 * MINUTE)], "algorithm": "kube-1.32"},
+            {"events": [tried(2)], "algorithm": "kube-1.32"},
             f"{FITS_AS_NOMINATED}It is still pending because it did not fit when the scheduler last tried it 2m ago."
             f" The scheduler tries it again when an event may help, or within 3m30s ({AT_MOST}).",
             id="a version that waits until victims are deleted",
         ),
         pytest.param(
-            [seen(IT, refused=NOW - 20 * MINUTE)], {"events": [failed(IT, NOW - 20 * MINUTE)]},
+            [seen(IT, refused=NOW - 20 * MINUTE)], {"events": [tried(20)]},
             f"{FITS}It is still pending because it did not fit when the scheduler last tried it. The last reported"
             " attempt was 20m ago, although the scheduler retries such pods within 5m30s: later attempts are not in the"
             " input, or the scheduler is not running.",
