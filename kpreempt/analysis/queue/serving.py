@@ -197,7 +197,9 @@ class Server:
             scheduled_max=max(scheduled),
             in_turn=in_turn,
             open=found,
-            evicted_runs=Counter(key for run in runs for key in {each.pod for each in run.simulation.displaced}),
+            evicted_runs=Counter(
+                key for run in runs for key in dict.fromkeys(each.pod for each in run.simulation.displaced)
+            ),
             displaced=likely.displaced,
             pending=[each for each in likely.pending if each.was_running],
             loop=likely.loop,
