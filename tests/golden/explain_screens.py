@@ -48,6 +48,17 @@ _ARGUMENTS = {name: explain_arguments(name) for name in _CASES} | {
     "capacity": ["explain", "deploy/web", "-n", "shop", "--replicas", "9", "--capacity", *_WORKLOADS],
 }
 
+_PENDING = FIXTURES / "pending"
+_NOW = ["--now", "2026-11-21T03:00:00Z", "--algorithm", "kube-1.36"]
+_ARGUMENTS |= {
+    "on-its-node": ["explain", "pg-0", "-n", "shop", "--snapshot", str(_PENDING / "on-nodes.yaml"), *_NOW],
+    "still-pending": ["explain", "urgent", "-n", "shop", "--snapshot", str(_PENDING / "still-pending.yaml"), *_NOW],
+    "victim-with-finalizer": [
+        *("explain", "waiting", "-n", "shop", "--snapshot", str(_PENDING / "still-pending.yaml")),
+        *_NOW,
+    ],
+}
+
 # The arguments and the width, by file.
 ANSWERS: dict[str, tuple[list[str], int]] = {
     f"{name}-{width}.txt": (arguments, width) for name, arguments in _ARGUMENTS.items() for width in (80, 120)
