@@ -20,6 +20,8 @@ from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
 # The scheduler marks its victims before or after writing the preemptor's nomination; events are even later.
 _EVICTION = timedelta(seconds=60)
+# The scheduler did not try to preempt.
+_NOT_ELIGIBLE = "preemption: not eligible"
 _POD_LINE = b'"kind":"Pod",'
 
 
@@ -251,7 +253,7 @@ class _Reader:
                 (-pod.spec.priority, since),
                 since > 0 and not before.rejection and not before.status.nominated_node_name,
                 pod.spec.scheduler_name,
-                nominated if kind is DecisionKind.UNSCHEDULABLE else "",
+                nominated if kind is DecisionKind.UNSCHEDULABLE and _NOT_ELIGIBLE not in message else "",
             )
         )
         # It waits again.

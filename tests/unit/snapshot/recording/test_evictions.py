@@ -108,22 +108,29 @@ def test_a_second_preemption_on_the_same_node_is_a_decision_of_its_own(tmp_path:
     leaving = {"deletionTimestamp": "2026-11-21T03:01:00Z"}
     pods = [a_pod("low-1", "n1"), a_pod("low-2", "n1"), a_pod("high", priority=10)]
     making = Making(tmp_path / "rec", {"Node": [a_node("n1")], "Pod": pods})
-    for name, message in (("low-1", "0/1 nodes are available: 1 Insufficient cpu."), ("low-2", "0/1 nodes: 2 of 2.")):
+    refusal = "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to a terminating pod."
+
+    def leaves(name: str) -> Document:
         victim = a_pod(name, "n1")
-        making.change("MODIFIED", "Pod", {**victim, "metadata": {**victim["metadata"], **leaving}})
-        making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting(message)))
-        making.wait(20)
+        return {**victim, "metadata": {**victim["metadata"], **leaving}}
+
+    making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting("0/1 nodes are available: 1 of 2.")))
+    making.change("MODIFIED", "Pod", leaves("low-1"), seconds=0.3)
+    # Refused soon after, without another preemption.
+    making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting(refusal)))
+    making.wait(20)
+    making.change("MODIFIED", "Pod", leaves("low-2"))
+    making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting("0/1 nodes are available: 2 of 2.")))
+    making.wait(20)
     for name in ("low-1", "low-2"):
         making.change("ADDED", "Event", preempted(name))
-    # Refused, without a preemption.
-    making.change("MODIFIED", "Pod", a_pod("high", priority=10, **waiting("0/1 nodes: not eligible.")))
     making.end()
     (run,) = runs_of(making.folder)
     taken = [(each.decision.decision, each.decision.node, each.decision.victims) for each in run.traces]
     assert taken == [
         (DecisionKind.NOMINATED, "n1", ["shop/low-1"]),
-        (DecisionKind.NOMINATED, "n1", ["shop/low-2"]),
         (DecisionKind.UNSCHEDULABLE, "", []),
+        (DecisionKind.NOMINATED, "n1", ["shop/low-2"]),
     ]
     steps = history_of(making.folder, Subject("Pod", "shop", "high")).items
     assert [(each.type, each.victims) for each in steps if each.victims] == [
