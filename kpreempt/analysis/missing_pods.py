@@ -298,15 +298,14 @@ class MissingPodsFinder:
         is_known = len(by_ordinal) == len(pods)
         start = stateful_set.spec.ordinals.start if stateful_set.spec.ordinals is not None else 0
         wanted = range(start, start + desired)
-        absent = [ordinal for ordinal in wanted if ordinal not in by_ordinal]
-        missing = len(absent) if is_known else desired - len(pods)
-        if not pods:
-            missing = desired - stateful_set.status.replicas
+        existing = sum(ordinal in wanted for ordinal in by_ordinal) if is_known else len(pods)
+        missing = desired - (existing if pods else stateful_set.status.replicas)
         if missing <= 0:
             return
         if stateful_set.spec.pod_management_policy != "Parallel" and is_known and pods:
+            # The controller stops at the first pod that is missing or not ready.
             first = next(ordinal for ordinal in wanted if ordinal not in by_ordinal)
-            earlier = (by_ordinal[ordinal] for ordinal in wanted if ordinal < first)
+            earlier = (by_ordinal[ordinal] for ordinal in range(start, first))
             blocking = next((pod for pod in earlier if not is_serving(pod)), None)
             if blocking is not None:
                 yield MissingPods(

@@ -18,6 +18,8 @@ _WORKLOADS_SHOWN = 8
 _KINDS_SHOWN = 3
 _LONGEST_REASON = 160
 _DETAILS_LINES = 8
+# The API server cuts the messages of events at 1,024 characters.
+_LONGEST_MESSAGE = 2_000
 # How far apart the tries of controllers are at most: 1000 s (client-go's rate limiter), and for Jobs a minute.
 _LONGEST_RETRY = "17 minutes"
 _LONGEST_JOB_RETRY = "a minute"
@@ -226,7 +228,7 @@ def details_section(items: Sequence[MissingPods], priority: int) -> Section:
         failure = item.failure
         if failure is not None:
             blocks.append(Sentence(_step(item, failure)))
-            blocks += [Code(failure.message)] if failure.message else []
+            blocks += [Code(shortened(failure.message, _LONGEST_MESSAGE))] if failure.message else []
         text, command = _help(item)
         blocks.append(Sentence(text))
         blocks += [Code(command, is_command=True)] if command else []

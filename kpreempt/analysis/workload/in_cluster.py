@@ -209,12 +209,13 @@ class _Maker:
             return self._missing_daemon_pods(existing)
         if desired is not None and isinstance(self._record, StatefulSet):
             stem, _, ordinal = self._model.metadata.name.rpartition("-")
-            ordinals = self._record.spec.ordinals
-            start = ordinals.start if ordinals is not None else 0
+            first = self._record.spec.ordinals
+            start = first.start if first is not None else 0
             if stem == self._workload.name and ordinal.isdecimal():
-                checked_number(desired, str(self._workload))
-                numbers = range(start, start + desired)
-                return [self._numbered(stem, each) for each in numbers if f"{stem}-{each}" not in self._own]
+                missing = (each for each in range(start, start + desired) if f"{stem}-{each}" not in self._own)
+                ordinals = list(islice(missing, MAX_REPLICAS + 1))
+                checked_number(len(ordinals), str(self._workload))
+                return [self._numbered(stem, each) for each in ordinals]
         if desired is None:
             return []
         return list(self.more(max(desired - len(existing), 0)))

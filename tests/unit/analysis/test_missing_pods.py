@@ -261,6 +261,13 @@ def test_a_stateful_set_waits_for_the_first_pod_that_is_not_ready(
     assert none(parallel)
 
 
+def test_a_stateful_set_of_any_size_is_read_at_once() -> None:
+    huge = store(replicas=2**31 - 1)
+    ready, unready = (pod("store-0", "StatefulSet", "store", ready=each) for each in (True, False))
+    assert none(ClusterSnapshot(stateful_sets=[huge], pods=[ready]))
+    assert only(ClusterSnapshot(stateful_sets=[huge], pods=[unready])).missing == 2**31 - 2
+
+
 def test_an_event_of_a_stateful_set_counts_until_its_pod_exists() -> None:
     event = failed("StatefulSet", "store", f"create Pod store-1 in StatefulSet store failed error: {QUOTA}")
     pods = [pod("store-0", "StatefulSet", "store")]

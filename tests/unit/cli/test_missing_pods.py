@@ -333,3 +333,11 @@ def test_the_policy_of_a_stateful_set_that_is_not_in_the_input_is_assumed(kpreem
     # Existing pods need no policy.
     _, _, assumed = outcomes(kpreempt, spread_cluster(tmp_path, ("store-3", "c")))
     assert not [each for each in assumed if each.startswith(start)]
+
+
+@pytest.mark.parametrize("replicas", [2_000_000_000, 2_003])
+def test_too_many_missing_pods_are_refused(kpreempt: Kpreempt, tmp_path: Path, replicas: int) -> None:
+    cluster = spread_cluster(tmp_path, replicas=replicas)
+    ran = kpreempt("explain", "sts/store", "-n", "db", "--snapshot", str(cluster), *NOW)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "too many replicas: 2,001 (maximum 2,000)" in ran.stderr
