@@ -160,8 +160,8 @@ def test_the_shipped_role_is_enough(guarded: ControlPlane) -> None:
 
 def test_kinds_without_permission_are_assumptions(guarded: ControlPlane) -> None:
     reading = read(guarded, as_user="half")
-    # Events are only read by commands about the past, and Volcano is not installed.
-    allowed = {"Pod", "Node", "Namespace", "Event", *CUSTOM, *UNSERVED}
+    # Events and the status of Cluster Autoscaler are only read on request, and Volcano is not installed.
+    allowed = {"Pod", "Node", "Namespace", "Event", "ConfigMap", *CUSTOM, *UNSERVED}
     assert {kind for kind, why in reading.cluster.unread.items() if why.status == 403} == set(KINDS) - allowed
 
 
