@@ -84,7 +84,7 @@ _CLAUSES = {
 
 def missing_section(items: Sequence[MissingPods], unread: Sequence[str], at: datetime | None, priority: int) -> Section:
     """``NOT CREATED``: each workload that lacks pods, and why; or the kinds without which that is unknown."""
-    lines: list[list[Words]] = [[_in_a_line(each, at)] for each in items]
+    lines: list[list[Words]] = [[in_a_line(each, at)] for each in items]
     unknown = ""
     if unread and not items:
         kinds = join_names([f"{kind}s" for kind in unread], limit=_KINDS_SHOWN)
@@ -99,7 +99,8 @@ def missing_section(items: Sequence[MissingPods], unread: Sequence[str], at: dat
     )
 
 
-def _in_a_line(item: MissingPods, at: datetime | None) -> Phrase:
+def in_a_line(item: MissingPods, at: datetime | None) -> Phrase:
+    """A workload with the number of its missing pods, and why they are missing."""
     kind, _, name = item.workload.partition(" ")
     lacks = f" ({kind}) lacks {item.missing:,} of {item.desired:,}: " if item.desired else f" ({kind}): "
     return (strong(name), lacks, *_why(item, at))

@@ -38,7 +38,7 @@ from kpreempt.report.blocks import (
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import absent_facts, assumption_sections, format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
-from kpreempt.report.missing_pods import missing_section, summarize
+from kpreempt.report.missing_pods import in_a_line, missing_section, summarize
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.on_nodes import on_nodes_section, table_on_nodes
 from kpreempt.report.pending.served import turn_in_brief, turn_in_words
@@ -395,6 +395,7 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
     """The summary, a row per pod, and the facts behind the answer."""
     unknown = filter(None, [absent_sentence(pending.assumptions)])
     missing = list(filter(None, [summarize(pending.missing_pods)]))
+    missing += [text_of(in_a_line(each, pending.at)) for each in pending.missing_pods]
     if not pending.items:
         answer = [
             nothing_pending(pending),

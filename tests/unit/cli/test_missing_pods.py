@@ -133,6 +133,16 @@ def test_a_redacted_dump_has_the_same_reasons_without_names(kpreempt: Kpreempt, 
     assert 'violates PodSecurity "restricted:latest" (12 failed attempts' in text(kpreempt, "pending", snapshot=dump)
 
 
+def test_the_wide_answer_has_a_line_for_each_workload(kpreempt: Kpreempt) -> None:
+    lines = kpreempt("pending", "--snapshot", str(CLUSTER), *NOW, "-o", "wide").stdout.splitlines()
+    assert lines[0] == "No pod is pending."
+    assert (
+        'shop/nosa (Deployment) lacks 3 of 3: serviceaccount "deployer" not found (12 failed attempts, the last 9m ago)'
+        in lines
+    )
+    assert len(lines) == 2 + 7
+
+
 def test_a_dump_without_controllers_says_that_it_lacks_them(kpreempt: Kpreempt, tmp_path: Path) -> None:
     dump = tmp_path / "pods.yaml"
     kept = [each for each in yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8")) if each["kind"] in ("Node", "Pod")]
