@@ -34,7 +34,7 @@ class Changes:
             self._documents[each.get("kind", ""), metadata.get("namespace") or "", metadata.get("name", "")] = each
 
     def of_owner(self, kind: str, namespace: str, name: str, at: datetime | None) -> list[ObjectChange]:
-        """The last changes of the size and template of an owner and of its own owners before ``at``.
+        """The last changes of the size and template of an owner, or of the owners above it, before ``at``.
 
         A change by the object's own controller is left out if the owner of that was changed.
         """
