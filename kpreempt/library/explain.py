@@ -127,6 +127,8 @@ def explain(context: Context, request: Explain) -> Answered:
     if isinstance(parse_pod_name(request, context.namespace), PodName):
         if not overrides_of(request):
             verdicts = _with_reasons(context, analysis, situation, verdicts)
+    elif any(each.found is None and each.pod.spec.node_name for each in situation.inputs):
+        verdicts = _with_blocked_starts(analysis, situation, verdicts)
         if not request.node:
             verdicts = _with_turns(context, situation, verdicts)
     for index, verdict in rejected.items():
@@ -144,6 +146,18 @@ def _with_reasons(
     max_backoff = max_backoff_of(context.configured.configuration)
     return [
         with_reasons(verdict, each.found, analysis, max_backoff) if each.found is not None else verdict
+        for each, verdict in zip(situation.inputs, verdicts, strict=False)
+    ]
+
+
+def _with_blocked_starts(
+    analysis: AnalysisContext, situation: ExplainInputs, verdicts: Sequence[Verdict]
+) -> list[Verdict]:
+    """Add what keeps new pods from starting on the nodes that their manifests name."""
+    from kpreempt.analysis.pending.existing import with_blocked_start
+
+    return [
+        with_blocked_start(verdict, each.pod, analysis) if each.pod.spec.node_name else verdict
         for each, verdict in zip(situation.inputs, verdicts, strict=False)
     ]
 

@@ -167,7 +167,7 @@ def test_the_first_sentences_count_the_pods_on_nodes(situation: ControlPlane) ->
     [
         pytest.param(
             "pinned",
-            f"{SHOP}/pinned is pending on its node osprey-1: the scheduler never saw it, because spec.nodeName was set,"
+            f"{SHOP}/pinned is pending on its node osprey-1: the scheduler never sees it, because spec.nodeName is set,"
             f" so it selects no node for PersistentVolumeClaim {SHOP}/data (class local: WaitForFirstConsumer).",
             id="nodeName and a claim that waits for the scheduler",
         ),

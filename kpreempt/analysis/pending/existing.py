@@ -19,7 +19,10 @@ from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.pending import Agreement
-from kpreempt.verdict.waiting import StillPending
+from kpreempt.verdict.waiting import OnNodeCause, StillPending
+
+# What is known about a pod that does not exist yet.
+_BLOCKS_NEW_PODS = (OnNodeCause.UNBOUND_CLAIM, OnNodeCause.NODE_MISSING, OnNodeCause.NODE_NOT_READY)
 
 
 def with_reasons(
@@ -32,6 +35,14 @@ def with_reasons(
     if pod.spec.node_name or pod.is_terminal:
         return verdict
     return msgspec.structs.replace(verdict, still_pending=_still_pending(verdict, pod, context, max_backoff))
+
+
+def with_blocked_start(verdict: Verdict, pod: Pod, context: AnalysisContext) -> Verdict:
+    """The verdict on a new pod whose manifest names its node, with what will keep it from starting there, if known."""
+    found = NodeReports(context.cluster).why(pod)
+    if found.cause not in _BLOCKS_NEW_PODS:
+        return verdict
+    return msgspec.structs.replace(verdict, on_node=msgspec.structs.replace(found, at=context.time))
 
 
 def _still_pending(verdict: Verdict, pod: Pod, context: AnalysisContext, max_backoff: timedelta) -> StillPending:

@@ -62,7 +62,10 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
     if verdict.on_node is not None:
         from kpreempt.report.explain.still_pending import before_outcome  # noqa: PLC0415 - rarely needed
 
-        current = (*before_outcome(verdict, pod_name(verdict)), "If it were recreated: ")
+        current = before_outcome(verdict, pod_name(verdict))
+        if not pod.current_phase:
+            return current
+        current = (*current, "If it were recreated: ")
     elif pod.current_phase:
         verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(
             pod.current_phase, "is"

@@ -22,10 +22,16 @@ _ACTS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 def before_outcome(verdict: Verdict, name: str) -> Phrase:
-    """The sentence on a pod that is pending on its node, before the outcome of a new pod like it; or empty."""
+    """The sentence on a pod that is pending on its node, before the outcome of a new pod like it; or empty.
+
+    For a new pod whose manifest names the node, this is the outcome.
+    """
     item = verdict.on_node
     if item is None:
         return ()
+    if not verdict.pod.current_phase:
+        stays = Span(" will stay pending on its node", "bad")
+        return (strong(name), stays, f" {item.node}: {describe(item, item.at)}.")
     return (strong(name), Span(" is pending on its node", "warn"), f" {item.node}: {describe(item, item.at)}. ")
 
 

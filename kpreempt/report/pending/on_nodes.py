@@ -138,7 +138,7 @@ def _unbound(item: PendingOnNode, at: datetime | None) -> str:
         return f"{claim} has lost its volume"
     if item.claim_state is ClaimState.NO_NODE_SELECTED:
         return (
-            "the scheduler never saw it, because spec.nodeName was set, so it selects no node for"
+            "the scheduler never sees it, because spec.nodeName is set, so it selects no node for"
             f" {claim} (class {item.storage_class}: WaitForFirstConsumer)"
         )
     in_class = f" (class {item.storage_class})" if item.storage_class else ""

@@ -11,12 +11,12 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.admission_today import differences_today
-from kpreempt.analysis.pending.existing import with_reasons
+from kpreempt.analysis.pending.existing import with_blocked_start, with_reasons
 from kpreempt.analysis.pod_inputs import pod_in_cluster
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event
 from kpreempt.model.meta import ObjectMeta
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import PersistentVolumeClaimVolume, Pod, Volume
 from kpreempt.model.policy import PriorityClass
 from kpreempt.model.quantity import Quantity, quantity
 from kpreempt.model.workloads import LimitRange, Overhead, RuntimeClass
@@ -235,3 +235,17 @@ def test_the_difference_is_part_of_the_explanation() -> None:
         "a pod created today would have spec.priority = 1000 instead of 500 (PriorityClass high): recreate the pod to"
         " change it" in text
     )
+
+
+def test_a_new_pod_whose_manifest_names_its_node_says_what_keeps_it_from_starting() -> None:
+    claimed = Volume(name="d", persistent_volume_claim=PersistentVolumeClaimVolume(claim_name="data"))
+    pod = make_pod("it", node="node-a", phase="Pending", cpu="1", volumes=[claimed])
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")])
+    context = AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)
+    (verdict,) = explain_pods(context, [ExplainInput(pod=pod)])
+    text = render_answer(with_blocked_start(verdict, pod, context), "text", RenderOptions(width=200))
+    assert text.startswith(
+        "shop/it will stay pending on its node node-a: PersistentVolumeClaim shop/data does not exist."
+    )
+    free = make_pod("it", node="node-a", phase="Pending", cpu="1")
+    assert with_blocked_start(verdict, free, context) == verdict

@@ -178,7 +178,7 @@ PULL = event("Failed", 'Failed to pull image "r.example/app:1": not found', 1)
         ),
         pytest.param(
             pod_on(volumes=CLAIMED), {"persistent_volume_claims": [claim()]}, OnNodeCause.UNBOUND_CLAIM, "Pending",
-            "the scheduler never saw it, because spec.nodeName was set, so it selects no node for PersistentVolumeClaim"
+            "the scheduler never sees it, because spec.nodeName is set, so it selects no node for PersistentVolumeClaim"
             " shop/data (class late: WaitForFirstConsumer)",
             id="a claim that waits for the scheduler",
         ),
