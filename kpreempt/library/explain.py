@@ -17,6 +17,7 @@ from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.errors import UsageError
 from kpreempt.library.requests import Decide, Explain
 from kpreempt.library.schedulers import Answered, Context
+from kpreempt.model.cluster import may_lack_nodes
 from kpreempt.report.document import document_of
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
@@ -127,10 +128,11 @@ def explain(context: Context, request: Explain) -> Answered:
     if isinstance(parse_pod_name(request, context.namespace), PodName):
         if not overrides_of(request):
             verdicts = _with_reasons(context, analysis, situation, verdicts)
+        # Without all nodes, what becomes of the queue is unknown.
+        if not request.node and not may_lack_nodes(cluster):
+            verdicts = _with_turns(context, situation, verdicts)
     elif any(each.found is None and each.pod.spec.node_name for each in situation.inputs):
         verdicts = _with_blocked_starts(analysis, situation, verdicts)
-        if not request.node:
-            verdicts = _with_turns(context, situation, verdicts)
     for index, verdict in rejected.items():
         verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)
