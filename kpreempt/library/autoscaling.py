@@ -14,6 +14,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.pending import SHOWN_STATES, PendingPods
+from kpreempt.verdict.served import InTurn, TurnOutcome
 
 
 def with_reports(
@@ -54,13 +55,22 @@ def _waiting(verdict: Verdict, explain_input: ExplainInput, workload: WorkloadIn
         existing = [pod for pod in workload.pods if pod.metadata.uid and not pod.spec.node_name]
         return existing or [explain_input.pod]
     is_on_node = explain_input.found is not None and bool(explain_input.found.spec.node_name)
-    return [explain_input.pod] if verdict.outcome is Outcome.UNSCHEDULABLE and not is_on_node else []
+    turn = verdict.in_turn.turn if verdict.in_turn is not None else None
+    is_waiting = verdict.outcome is Outcome.UNSCHEDULABLE or _is_left_pending(turn)
+    return [explain_input.pod] if is_waiting and not is_on_node else []
+
+
+def _is_left_pending(turn: InTurn | None) -> bool:
+    """Return whether a pod fits alone, but stays pending because of the pods before it in the queue."""
+    return turn is not None and turn.outcome is TurnOutcome.LEFT_PENDING
 
 
 def pending_with_reports(context: Context, cluster: ClusterSnapshot, found: PendingPods) -> PendingPods:
     """Return the answer with what autoscalers report about its unschedulable pods."""
     waiting = {
-        item.pod for item in found.items if item.outcome is Outcome.UNSCHEDULABLE and item.state not in SHOWN_STATES
+        item.pod
+        for item in found.items
+        if item.state not in SHOWN_STATES and (item.outcome is Outcome.UNSCHEDULABLE or _is_left_pending(item.in_turn))
     }
     if not waiting:
         return found

@@ -121,10 +121,6 @@ def explain(context: Context, request: Explain) -> Answered:
         simulate_rest=simulate_rest,
         whole=cluster,
     )
-    if any(each.outcome.stays_pending or each.workload is not None for each in verdicts):
-        from kpreempt.library.autoscaling import with_reports
-
-        verdicts = with_reports(context, situation.cluster, verdicts, situation.inputs, workloads)
     if isinstance(parse_pod_name(request, context.namespace), PodName):
         if not overrides_of(request):
             verdicts = _with_reasons(context, analysis, situation, verdicts)
@@ -133,6 +129,10 @@ def explain(context: Context, request: Explain) -> Answered:
             verdicts = _with_turns(context, situation, verdicts)
     elif any(each.found is None and each.pod.spec.node_name for each in situation.inputs):
         verdicts = _with_blocked_starts(analysis, situation, verdicts)
+    if any(each.outcome.stays_pending or each.workload or each.in_turn for each in verdicts):
+        from kpreempt.library.autoscaling import with_reports
+
+        verdicts = with_reports(context, situation.cluster, verdicts, situation.inputs, workloads)
     for index, verdict in rejected.items():
         verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)

@@ -62,7 +62,7 @@ def pending(context: Context, request: Pending) -> Answered:
         seeks_nodes=True,
         draws=DRAWS,
     )
-    if any(item.outcome.stays_pending for item in found.items):
+    if found.items:
         from kpreempt.library.autoscaling import pending_with_reports
 
         found = pending_with_reports(context, cluster, found)

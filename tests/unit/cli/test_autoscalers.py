@@ -117,6 +117,36 @@ def test_what_may_not_be_read_is_said_where_an_autoscaler_is(
     assert "shop/web-7 is unschedulable now" in words
 
 
+def test_a_pod_that_stays_pending_for_others_in_the_queue_counts(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    def pod(name: str, created: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "shop", "uid": name, "creationTimestamp": created},
+            "spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "3"}}}]},
+            "status": {"phase": "Pending"},
+        }
+
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "9"}
+    labels = {"kubernetes.io/hostname": "n1", "karpenter.sh/nodepool": "a"}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": labels},
+        "status": {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    items = [node, pod("first", "2026-11-21T03:00:00Z"), pod("last", "2026-11-21T03:05:00Z")]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    source = ("--snapshot", str(path), "--now", NOW, "-o", "json")
+    pending = json.loads(kpreempt("pending", *source).stdout)
+    assert [each["pods"] for each in pending["autoscaling"]["pods"]] == [["shop/last"]]
+    for name, is_reported in (("first", False), ("last", True)):
+        verdict = json.loads(kpreempt("explain", name, "-n", "shop", *source).stdout)
+        assert verdict["outcome"] == "Lands"
+        assert ("autoscaling" in verdict) is is_reported
+
+
 def test_a_cluster_without_autoscalers_shows_nothing_about_them(kpreempt: Kpreempt, server: FakeApi) -> None:
     for command in (("pending",), ("explain", "--cpu", "1000")):
         run = kpreempt(*command, "--server", server.url)
