@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -324,14 +324,16 @@ class _Run:
         worked = self._operator.state() if self._operator is not None else None
         return self.cluster.fingerprint, (worked, *(controller.state() for controller in self._all_controllers))
 
+    @cached_property
+    def _seen_at(self) -> datetime:
+        """The time of the input; if it does not say, the latest time in it, because it may be old."""
+        now = self.cluster.started
+        return now if self._initial.taken_at is not None else min(now, max(_times_in(self._initial), default=now))
+
     def _is_stuck(self, pod: Pod, until: datetime) -> bool:
         """Whether a terminating pod stays: it should be gone, and something that the input does not show delays it."""
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
-        seen = self.cluster.started
-        if self._initial.taken_at is None and not held_by:
-            # The input may be older than it seems, but not than the latest time in it.
-            seen = min(seen, max(_times_in(self._initial), default=seen))
-        overdue = (seen - until).total_seconds()
+        overdue = ((self.cluster.started if held_by else self._seen_at) - until).total_seconds()
         if overdue < (1 if held_by else _OVERDUE_SECONDS):
             return False
         why = f"held by finalizer {held_by[0]}" if held_by else "as if its kubelet were gone"
