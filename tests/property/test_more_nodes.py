@@ -13,6 +13,7 @@ from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import ChangeKind, Outcome, Verdict
@@ -85,12 +86,13 @@ def test_the_new_nodes_fit_all_pending_pods(scenario: dict[str, Any], number: in
     ]
     cluster = cluster_of(scenario["objects"])
     cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, *waiting])
-    more = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW), seeks_nodes=True).more_nodes
+    more = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW), draws=DRAWS, seeks_nodes=True).more_nodes
     if not isinstance(more, MoreNodes) or not more.nodes:
         return
     after = with_nodes(cluster, *(option.removeprefix("--add-node=") for option in more.options))
     outcomes = {
-        item.pod: item.outcome for item in explain_pending(AnalysisContext(after, SCHEDULER, NOW, at=NOW)).items
+        item.pod: item.outcome
+        for item in explain_pending(AnalysisContext(after, SCHEDULER, NOW, at=NOW), draws=DRAWS).items
     }
     # Each pod is evaluated alone here; if it fits with the others, it fits alone, unless its affinity requires others.
     assert all(outcomes[key] is Outcome.LANDS for key in more.pods)

@@ -14,6 +14,7 @@ from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_inputs import inputs_of, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report.answers import ANSWER_FORMATS, render_answer
@@ -53,7 +54,7 @@ def explained(cluster: ClusterSnapshot, key: str) -> Verdict:
 @given(scenarios(), st.integers(0, 2))
 def test_pending_agrees_with_explain(scenario: dict[str, Any], copies: int) -> None:
     cluster = crowded(scenario, copies)
-    answer = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW))
+    answer = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW), draws=DRAWS)
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
     assert sorted(item.pod for item in answer.items) == sorted(pending)
     for item in answer.items:
@@ -67,7 +68,7 @@ def test_pending_agrees_with_explain(scenario: dict[str, Any], copies: int) -> N
 @LAWS
 @given(scenarios(), st.integers(0, 2))
 def test_every_pod_is_in_one_group_and_has_one_place(scenario: dict[str, Any], copies: int) -> None:
-    answer = explain_pending(AnalysisContext(crowded(scenario, copies), SCHEDULER, NOW, at=NOW))
+    answer = explain_pending(AnalysisContext(crowded(scenario, copies), SCHEDULER, NOW, at=NOW), draws=DRAWS)
     grouped = [pod for group in answer.groups for pod in group.pods]
     assert sorted(grouped) == sorted(item.pod for item in answer.items)
     places = [item.position for item in answer.items if item.position is not None]

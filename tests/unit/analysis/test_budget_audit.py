@@ -17,6 +17,7 @@ from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.budgets.audit import audit_budgets
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
 from kpreempt.model.meta import ObjectMeta, OwnerReference
@@ -570,7 +571,7 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
     reported = {
         (breach.pod, item.budget) for item in answer.items for breach in item.violations if item.budget in counted
     }
-    for item in explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)).items:
+    for item in explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS).items:
         uses = [use for victims in item.victims.values() for victim in victims for use in victim.budgets]
         is_leaving = any(victim.terminating for victims in item.victims.values() for victim in victims)
         overdrawn = {(item.pod, use.budget) for use in uses if use.remaining < 0}

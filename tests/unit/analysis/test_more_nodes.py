@@ -15,6 +15,7 @@ from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending import pods as search
 from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, tied_to
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.labels import LabelSelector
@@ -163,7 +164,7 @@ def test_a_cluster_of_control_planes_alone_has_their_kind() -> None:
 
 def pending(*pods: Pod, nodes: Sequence[Node] = (BIG, SMALL), others: Sequence[Pod] = FULL) -> PendingPods:
     cluster = ClusterSnapshot(nodes=list(nodes), pods=[*others, *pods])
-    return explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), seeks_nodes=True)
+    return explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS, seeks_nodes=True)
 
 
 def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
@@ -236,7 +237,7 @@ def test_how_many_nodes_place_all_that_wait(
     cluster = ClusterSnapshot(nodes=[BIG, SMALL], pods=[*FULL, *pods])
     texts = [option.removeprefix("--add-node=") for option in more.options]
     after, _ = with_changed_nodes(cluster, added=texts, read_file=lambda _: cluster, now=NOW)
-    again = explain_pending(AnalysisContext(after, scheduler_for(), NOW, at=NOW))
+    again = explain_pending(AnalysisContext(after, scheduler_for(), NOW, at=NOW), draws=DRAWS)
     assert {item.pod for item in again.items if item.outcome != Outcome.LANDS} == set(more.unplaced)
 
 
@@ -260,6 +261,7 @@ def test_pods_that_are_not_selected_may_take_the_capacity() -> None:
     cluster = ClusterSnapshot(nodes=[BIG, SMALL], pods=[*FULL, *waiting(2, "2")])
     answer = explain_pending(
         AnalysisContext(cluster, scheduler_for(), NOW, at=NOW),
+        draws=DRAWS,
         seeks_nodes=True,
         is_selected=lambda pod: pod.metadata.name == "w-2-0",
     )

@@ -11,6 +11,7 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.pending.pods import changes_since, explain_pending
 from kpreempt.analysis.pending.states import max_backoff_of
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
@@ -59,7 +60,7 @@ def failed(pod: Pod, at: datetime) -> Event:
 def ask(*pods: Pod, events: list[Event] | None = None, **options: Any) -> PendingPods:
     """The answer on a cluster of one node of 4 CPUs."""
     cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=list(pods), events=events or [])
-    return explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), **options)
+    return explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS, **options)
 
 
 def only(*pods: Pod, **options: Any) -> PendingPod:
@@ -259,7 +260,9 @@ def test_remedies_are_searched_for_unschedulable_pods_as_long_as_there_is_time()
     pods = [seen(make_pod("huge", cpu="5", priority=9)), seen(make_pod("wide", cpu="6", priority=1))]
     cluster = ClusterSnapshot(nodes=NODES, pods=pods)
     times = iter([True, False])
-    answer = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), has_time=lambda: next(times))
+    answer = explain_pending(
+        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS, has_time=lambda: next(times)
+    )
     huge, wide = answer.items
     assert (huge.outcome, huge.remedies[0].nodes) == (Outcome.UNSCHEDULABLE, ["node-a"])
     assert (wide.outcome, wide.remedies, wide.remedy_search) == (Outcome.UNSCHEDULABLE, [], None)
@@ -283,12 +286,14 @@ def test_remedies_are_searched_for_unschedulable_pods_as_long_as_there_is_time()
 )
 def test_a_look_says_what_changed_since_the_one_before(before: list[Pod], after: list[Pod], words: str) -> None:
     first, cluster = ask(*before), ClusterSnapshot(nodes=NODES, pods=after)
-    second = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW))
+    second = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS)
     changed = msgspec.structs.replace(second, changes=changes_since(first, second, cluster))
     assert plain(changes_in_words(changed)).removeprefix("Since 00:00:00: ") == words
 
 
 def test_a_pod_that_the_selector_no_longer_matches_has_neither_landed_nor_gone() -> None:
     cluster = ClusterSnapshot(nodes=NODES, pods=[IT])
-    now = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_selected=lambda _: False)
+    now = explain_pending(
+        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS, is_selected=lambda _: False
+    )
     assert changes_since(ask(IT), now, cluster).items == []

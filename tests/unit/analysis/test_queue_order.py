@@ -15,6 +15,7 @@ from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
 from kpreempt.analysis.queue.state import rejecting_plugins
 from kpreempt.errors import PluginFailedError
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.plugins import (
@@ -81,7 +82,7 @@ def test_a_comparison_that_contradicts_itself_loses_no_pod() -> None:
 
 def ask(*pods: Pod, plugins: Sequence[type[Plugin]], **options: Any) -> PendingPods:
     cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=list(pods))
-    return explain_pending(AnalysisContext(cluster, scheduler_with(*plugins), NOW, at=NOW), **options)
+    return explain_pending(AnalysisContext(cluster, scheduler_with(*plugins), NOW, at=NOW), draws=DRAWS, **options)
 
 
 WAITING = [

@@ -60,7 +60,12 @@ def test_a_node_that_is_added_can_be_explained_and_cordoned(kpreempt: Kpreempt) 
 def test_a_node_that_is_gone_is_reported_with_its_pods(kpreempt: Kpreempt) -> None:
     answer = json.loads(kpreempt(*ON_CALL, "--remove-node", "node-a", "-o", "json").stdout)
     assert answer["cluster"]["nodes"] == 3
-    assert [each["subject"] for each in answer["assumptions"]] == ["Node node-a", "Pod"]
+    removed, *others = answer["assumptions"]
+    assert removed["subject"] == "Node node-a"
+    assert "1 recreated by their controllers and pending" in removed["message"]
+    assert ("Pod", "counts 4 nodes, but the input has 3") in {
+        (each["subject"], each["message"].partition("1 more) ")[2]) for each in others
+    }
 
 
 def test_what_pending_proposes_places_all_that_wait(kpreempt: Kpreempt) -> None:

@@ -68,14 +68,14 @@ def test_what_has_a_page_writes_it(kpreempt: Kpreempt, arguments: list[str]) -> 
 
 
 def test_names_are_those_of_the_pods(kpreempt: Kpreempt) -> None:
-    assert kpreempt(*PENDING, "-n", "shop", "-o", "name").stdout == "pod/checkout-1\npod/api-1\npod/api-2\n"
+    assert kpreempt(*PENDING, "-n", "shop", "-o", "name").stdout == "pod/api-1\npod/api-2\npod/checkout-1\n"
     assert kpreempt(*WHO, "-o", "name").stdout == "pod/checkout-1\n"
     assert kpreempt(*AT_RISK, "--limit", "1", "-o", "name").stdout == "pod/encode-4\n"
 
 
 def test_jsonl_is_a_line_for_each_pod(kpreempt: Kpreempt) -> None:
     lines = kpreempt(*PENDING, "-o", "jsonl").stdout.splitlines()
-    assert [json.loads(line)["pod"] for line in lines[:2]] == ["shop/checkout-1", "shop/api-1"]
+    assert [json.loads(line)["pod"] for line in lines[:2]] == ["shop/api-1", "shop/api-2"]
     assert len(lines) == 9
 
 
@@ -111,9 +111,10 @@ def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path:
 
 
 def test_strict_fails_where_the_version_is_not_modeled(kpreempt: Kpreempt, tmp_path: Path) -> None:
-    assert kpreempt(*PENDING, "--strict", "-o", "name").returncode == 0
+    demo = ON_CALL.parent / "demo/cluster.yaml"
+    assert kpreempt("pending", "--snapshot", str(demo), "--strict", "-o", "name").returncode == 0
     other = tmp_path / "other.yaml"
-    other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", f"v{LATER_VERSION}.0"))
+    other.write_text(demo.read_text().replace("v1.36.3", f"v{LATER_VERSION}.0"))
     run = kpreempt("pending", "--snapshot", str(other), "--strict", "-o", "name")
     assert run.returncode == 1
     assert run.complaint.startswith("--strict: the answer depends on an assumption: cluster: version")
@@ -203,8 +204,14 @@ def test_watching_looks_again_after_each_interval(
 ) -> None:
     assert watched([EMPTY, ONE]) == [7, 7, 7]
     written = capsys.readouterr().out
-    assert written.startswith("pod/checkout-1\n")
-    assert written.endswith("pod/train-1\npod/gated-1\n\n\npod/late\n")
+    assert written.startswith("pod/api-1\n")
+    assert written.endswith("pod/gated-1\npod/train-1\n\n\npod/late\n")
+
+
+def test_strict_fails_if_what_becomes_of_a_pod_depends_on_an_assumption(kpreempt: Kpreempt) -> None:
+    run = kpreempt(*PENDING, "--strict", "-o", "name")
+    assert run.returncode == 1
+    assert "Pod batch/encode-1: metadata.deletionTimestamp: is 30s past its grace period" in run.complaint
 
 
 def test_a_look_that_fails_is_said_and_the_watch_goes_on(
@@ -254,6 +261,12 @@ def test_a_terminal_is_drawn_in_place_and_never_scrolls(monkeypatch: pytest.Monk
     short, long = frames(shown)
     assert short == ["one"]
     assert (long[0], len(long), long[-1]) == ("line 0", 23, "… 78 more lines; enlarge the terminal to see them")
+
+
+def test_strict_fails_if_what_becomes_of_a_pod_depends_on_an_assumption(kpreempt: Kpreempt) -> None:
+    run = kpreempt(*PENDING, "--strict", "-o", "name")
+    assert run.returncode == 1
+    assert "Pod batch/encode-1: metadata.deletionTimestamp: is 30s past its grace period" in run.complaint
 
 
 def test_a_look_that_fails_leaves_the_one_before_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from kpreempt.verdict.compare import ComparedPod, Comparison
 from kpreempt.verdict.node_report import NodeUse, Occupancy
 from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods
 from kpreempt.verdict.plugins import SchedulerPlugins
+from kpreempt.verdict.served import InTurn, TurnOutcome
 from kpreempt.verdict.unread import LIST
 from kpreempt.verdict.waiting import PendingState
 from kpreempt.verdict.who_evicted import EvictionsOfPod, PodLocation, PodPhase
@@ -335,6 +336,7 @@ def pending_pod(number: int, **fields: object) -> PendingPod:
         outcome=Outcome.UNSCHEDULABLE,
         cause="Insufficient cpu",
         message="0/1 nodes are available: 1 Insufficient cpu.",
+        in_turn=InTurn(outcome=TurnOutcome.LEFT_PENDING),
     )
     return msgspec.structs.replace(pod, **fields)
 
@@ -346,18 +348,20 @@ def all_pending(items: list[PendingPod]) -> PendingPods:
 
 def test_pending_begins_with_the_summary_and_tells_pods_by_outcome() -> None:
     page = parse(page_of(answers()["pending"]))
-    assert words_of(page.all(class_="lead")[0]).startswith("9 pods pending: 1 lands now, ")
+    assert words_of(page.all(class_="lead")[0]).startswith(
+        "9 pods pending: served in queue order, 2 get scheduled by preempting 4 pods "
+    )
     headings = [words_of(each) for each in page.all("h2")]
     assert headings == [
         "More nodes",
-        *("Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated"),
+        *("Preempts", "Waits", "Unschedulable", "Lands", "Gated", "Other scheduler"),
         *("Assumptions", "Notes"),
     ]
     cards = page.all(class_="card")
-    assert [words_of(card.all("h3")[0]) for card in cards][:2] == ["shop/checkout-1", "shop/api-1"]
-    assert words_of(cards[1].all("p")[0]) == '#2 to 3, priority 1,000 "high" and 1 more of ReplicaSet api'
+    assert [words_of(card.all("h3")[0]) for card in cards][:2] == ["shop/api-1", "shop/checkout-1"]
+    assert words_of(cards[0].all("p")[0]) == '#1 to 2, priority 1,000 "high" and 1 more of ReplicaSet api'
     assert all(card.all("details") and card.all(class_="rows") for card in cards)
-    assert "batch/encode-1 terminating for 90s, 30s past its grace period; finalizer" in words_of(cards[0])
+    assert "batch/encode-1 terminating for 90s, 30s past its grace period; finalizer" in words_of(cards[1])
 
 
 def test_a_summary_is_whole_on_a_page() -> None:

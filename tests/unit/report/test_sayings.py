@@ -12,6 +12,7 @@ from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_inputs import input_in_cluster, pod_in_cluster
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.analysis.what_if import Overrides
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.extra_fields import NO_EXTRAS
 from kpreempt.model.meta import ObjectMeta
@@ -37,7 +38,10 @@ def headline(cluster: ClusterSnapshot, pod: Pod) -> str:
 def pending(cluster: ClusterSnapshot, namespace: str = "", selector: str = "") -> str:
     selection = PodSelection(namespace, parse_selector(selector))
     answer = explain_pending(
-        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_selected=selection.has, namespace=selection.namespace
+        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW),
+        is_selected=selection.has,
+        namespace=selection.namespace,
+        draws=DRAWS,
     )
     return render_answer(answer, "text", FULL)
 
@@ -107,7 +111,7 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
     assert verdict.reason == ""
     reported = pending(ClusterSnapshot(nodes=cluster.nodes, pods=[pod]))
     assert f"1 pod unschedulable now ({said}); preemption doesn't help\n" in reported
-    assert f"1 unschedulable (1 {said})." in reported
+    assert f"1 stays pending ({said})." in reported
     assert "claims: PersistentVolumeClaim shop/nope\n" in reported
 
 
