@@ -142,6 +142,7 @@ _DOING = {
     "session": "running the session",
     "simulation": "simulating the rollout",
     "aftermath": "simulating the aftermath",
+    "queue": "serving the queue",
     "workload": "placing replicas",
     "capacity": "computing capacity",
     "audit": "auditing budgets",
