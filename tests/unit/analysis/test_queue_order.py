@@ -9,15 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import AnalysisContext
+from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.analysis.pending.pods import explain_pending
-from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
-from kpreempt.analysis.queue.state import rejecting_plugins
+from kpreempt.analysis.queue.waiting import queue_of, queue_positions, rejecting_plugins, waiting_pods
 from kpreempt.errors import PluginFailedError
 from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.plugins import (
     SUCCESS,
     FilterPlugin,
@@ -31,7 +30,7 @@ from kpreempt.plugins import (
 )
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
-from kpreempt.schedulers.interface import Less
+from kpreempt.schedulers.interface import Less, QueueRules
 from kpreempt.verdict import ExtenderCall, Outcome, PodSummary, Verdict
 from kpreempt.verdict.pending import PendingPods
 from kpreempt.verdict.status import Code
@@ -43,6 +42,17 @@ from tests.foreign_plugins import Fails, LowestFirst, scheduler_with
 def created(pod: Pod, minutes: int) -> Pod:
     metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=NOW - timedelta(minutes=minutes))
     return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def tried(pod: Pod) -> Pod:
+    """The pod, rejected by the scheduler when it was created."""
+    rejection = PodCondition(
+        type="PodScheduled",
+        status="False",
+        reason="Unschedulable",
+        last_transition_time=pod.metadata.creation_timestamp,
+    )
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[rejection]))
 
 
 class NoBatch(PreEnqueuePlugin):
@@ -58,26 +68,42 @@ PODS = [
 ]
 
 
+def in_order(pods: Sequence[Pod], is_before: Less | None) -> list[str]:
+    """The names of the pods by their position in the queue."""
+    scheduler, cluster = scheduler_for(), ClusterSnapshot(nodes=[make_node("n1")], pods=list(pods))
+    waiting = waiting_pods(cluster, scheduler, lambda: scheduler.prepare(cluster, now=NOW), NOW)
+    positions = queue_positions(queue_of(scheduler, waiting, NOW, QueueRules(is_before=is_before)))
+    assert list(positions.values()) == list(range(1, len(pods) + 1))
+    return [key.partition("/")[2] for key in positions]
+
+
 @pytest.mark.parametrize(
     ("is_before", "expected"),
     [
-        pytest.param(None, "c b d a", id="by priority, then by time, unknown times last"),
+        pytest.param(None, ["c", "b", "d", "a"], id="by priority, then by time, unknown times last"),
         pytest.param(
-            lambda one, other: one.pod.priority < other.pod.priority, "a b c d", id="equal ones stay in order"
+            lambda one, other: one.pod.priority < other.pod.priority, ["a", "bcd"], id="equal ones in any order"
         ),
-        pytest.param(lambda one, other: one.timestamp > other.timestamp, "d b a c", id="by time alone, the last first"),
-        pytest.param(lambda one, other: False, "a b c d", id="without any difference as they come"),
+        pytest.param(
+            lambda one, other: one.timestamp > other.timestamp,
+            ["d", "b", "a", "c"],
+            id="by time alone, the last first",
+        ),
+        pytest.param(lambda one, other: False, ["abcd"], id="without any difference in any order"),
     ],
 )
-def test_the_order_of_pods(is_before: Less | None, expected: str) -> None:
-    ordered = in_queue_order(PODS, FailedAttempts([]), is_before)
-    assert " ".join(pod.metadata.name for pod in ordered) == expected
+@pytest.mark.parametrize("was_tried", [False, True], ids=["never tried", "tried"])
+def test_the_order_of_pods(is_before: Less | None, expected: list[str], was_tried: bool) -> None:
+    names = in_order([tried(pod) for pod in PODS] if was_tried else PODS, is_before)
+    parts = [[names.pop(0) for _ in equal] for equal in expected]
+    assert ["".join(sorted(part)) for part in parts] == expected
 
 
-def test_a_comparison_that_contradicts_itself_loses_no_pod() -> None:
+@pytest.mark.parametrize("was_tried", [False, True], ids=["never tried", "tried"])
+def test_a_comparison_that_contradicts_itself_loses_no_pod(was_tried: bool) -> None:
     pods = [make_pod(f"p{index}") for index in range(50)]
-    ordered = in_queue_order(pods, FailedAttempts([]), lambda one, other: True)
-    assert sorted(pod.key for pod in ordered) == sorted(pod.key for pod in pods)
+    names = in_order([tried(pod) for pod in pods] if was_tried else pods, lambda one, other: True)
+    assert sorted(names) == sorted(pod.metadata.name for pod in pods)
 
 
 def ask(*pods: Pod, plugins: Sequence[type[Plugin]], **options: Any) -> PendingPods:

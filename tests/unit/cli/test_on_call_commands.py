@@ -120,6 +120,12 @@ def test_strict_fails_where_the_version_is_not_modeled(kpreempt: Kpreempt, tmp_p
     assert run.complaint.startswith("--strict: the answer depends on an assumption: cluster: version")
 
 
+def test_strict_fails_if_what_becomes_of_a_pod_depends_on_an_assumption(kpreempt: Kpreempt) -> None:
+    run = kpreempt(*PENDING, "--strict", "-o", "name")
+    assert run.returncode == 1
+    assert "Pod batch/encode-1: metadata.deletionTimestamp: is 30s past its grace period" in run.complaint
+
+
 @pytest.mark.parametrize("command", [PENDING, WHO, AT_RISK], ids=lambda command: command[0])
 def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: list[str]) -> None:
     path = tmp_path / "profile.json"
@@ -208,12 +214,6 @@ def test_watching_looks_again_after_each_interval(
     assert written.endswith("pod/gated-1\npod/train-1\n\n\npod/late\n")
 
 
-def test_strict_fails_if_what_becomes_of_a_pod_depends_on_an_assumption(kpreempt: Kpreempt) -> None:
-    run = kpreempt(*PENDING, "--strict", "-o", "name")
-    assert run.returncode == 1
-    assert "Pod batch/encode-1: metadata.deletionTimestamp: is 30s past its grace period" in run.complaint
-
-
 def test_a_look_that_fails_is_said_and_the_watch_goes_on(
     watched: Callable[..., list[float]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,12 +261,6 @@ def test_a_terminal_is_drawn_in_place_and_never_scrolls(monkeypatch: pytest.Monk
     short, long = frames(shown)
     assert short == ["one"]
     assert (long[0], len(long), long[-1]) == ("line 0", 23, "… 78 more lines; enlarge the terminal to see them")
-
-
-def test_strict_fails_if_what_becomes_of_a_pod_depends_on_an_assumption(kpreempt: Kpreempt) -> None:
-    run = kpreempt(*PENDING, "--strict", "-o", "name")
-    assert run.returncode == 1
-    assert "Pod batch/encode-1: metadata.deletionTimestamp: is 30s past its grace period" in run.complaint
 
 
 def test_a_look_that_fails_leaves_the_one_before_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
