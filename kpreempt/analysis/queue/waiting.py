@@ -118,8 +118,8 @@ def waiting_pods(
         if pod.key not in attempted:
             earliest, latest = created[pod.key]
             is_old = verdict is not None and at - latest > _SOON_TRIED
-            may_be_moved = is_old and finds_node
-            found.append(Waiting(pod, earliest, latest, None, False, may_be_moved, unseen=plugins if is_old else None))
+            each = Waiting(pod, earliest, latest, finds_node=finds_node)
+            found.append(each._replace(may_be_moved=finds_node, unseen=plugins) if is_old else each)
             continue
         earliest, latest = _times_of_attempt(pod, attempts, at)
         is_moved = finds_node and cluster.is_what_if
