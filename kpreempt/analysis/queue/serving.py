@@ -32,7 +32,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, Verdict
 from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
-from kpreempt.verdict.simulation import Simulation, StepKind
+from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 
 LIMITS = Limits(attempts=20_000, seconds=30 * 60.0)
 # The number of runs if chance or an unknown order matters: all possible results, if they are no more than this.
@@ -186,12 +186,13 @@ class Server:
             found.append(OpenPods(pods=pods, at_least=min(numbers), at_most=max(numbers)))
             for key in pods:
                 in_turn[key] = msgspec.structs.replace(in_turn[key], outcome=TurnOutcome.OPEN)
+        is_out_of_time = likely.end is SimulationEnd.ABORTED and likely.attempts <= LIMITS.attempts
         scheduled = [sum(fate.outcome is TurnOutcome.SCHEDULED for fate in run.fates.values()) for run in runs]
         return ServedQueue(
             runs=len(runs),
             is_complete=is_complete,
             ended=likely.end,
-            seconds=likely.seconds,
+            seconds=LIMITS.seconds if is_out_of_time else likely.seconds,
             attempts=likely.attempts,
             scheduled_min=min(scheduled),
             scheduled_max=max(scheduled),

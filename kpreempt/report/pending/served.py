@@ -126,9 +126,10 @@ def about_runs(served: ServedQueue, *, is_short: bool = False) -> str:
         how = "Only the likely order was simulated; another order, or chance, could decide otherwise."
     else:
         how = f"Simulated {served.runs:,} times, because the order or chance matters."
+    minutes = served.seconds / 60
     end = {
         SimulationEnd.LOOP: f"The queue never settles: {join_names(served.loop)} keep displacing each other.",
-        SimulationEnd.ABORTED: f"Stopped after {served.seconds / 60:,.0f} minutes and {served.attempts:,} attempts.",
+        SimulationEnd.ABORTED: f"Stopped after {minutes:,.0f} minutes and {count(served.attempts, 'attempt')}.",
     }.get(served.ended, "")
     return " ".join(filter(None, (end, how, _NOT_SIMULATED_IN_BRIEF if is_short else _NOT_SIMULATED)))
 
