@@ -30,7 +30,7 @@ from kpreempt.analysis.simulation.runs import DecisionTrace
 from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Assumption, Verdict
+from kpreempt.verdict import Assumption, Outcome, Verdict
 from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 
@@ -86,7 +86,12 @@ def turn_of(
 
 
 def with_reasons(turn: InTurn, verdict: Verdict) -> InTurn:
-    """What becomes of a pod with the reasons why it stays pending; one that is not tried again is rejected as now."""
+    """What becomes of a pod with the reasons why it stays pending; one that is not tried again is rejected as now.
+
+    A pod that a plugin holds out of the queue until the end is not served.
+    """
+    if turn.outcome is TurnOutcome.LEFT_PENDING and verdict.outcome is Outcome.NOT_SCHEDULED:
+        return msgspec.structs.replace(turn, outcome=TurnOutcome.NOT_SERVED)
     if turn.outcome not in (TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN):
         return turn
     message = turn.message or (verdict.message if turn.outcome is TurnOutcome.LEFT_PENDING else "")
