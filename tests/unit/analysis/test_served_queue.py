@@ -18,7 +18,7 @@ from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.plugins import PreemptionPlugin
+from kpreempt.plugins import SUCCESS, PreemptionPlugin, PreEnqueuePlugin, Status, unschedulable
 from kpreempt.report.pending.served import about_runs
 from kpreempt.report.pending.summary import summary
 from kpreempt.report.quoting import plain
@@ -161,6 +161,33 @@ def test_pods_of_different_kinds_of_one_second_are_named_by_kind() -> None:
     assert "Of 4 pods, 1 or 2 get scheduled" in sentence(answer)
 
 
+# Which pods are asked about.
+
+TWO = [seen(make_pod("early", cpu="2"), 0.9), tried(make_pod("late", cpu="2"), 8), seen(make_pod("batch", cpu="2"))]
+
+
+def selected(*names: str, pods: Sequence[Pod]) -> PendingPods:
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=list(pods))
+    context = AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)
+    return explain_pending(context, draws=DRAWS, is_selected=lambda pod: pod.metadata.name in names)
+
+
+@pytest.mark.parametrize("name", ["early", "late", "batch"])
+def test_what_becomes_of_a_pod_does_not_depend_on_which_are_asked_about(name: str) -> None:
+    everything = selected("early", "late", "batch", pods=TWO)
+    one = selected(name, pods=TWO)
+    assert outcomes(one.served) == outcomes(everything.served)
+    assert one.served.open == everything.served.open
+    (item,) = one.items
+    assert item == next(each for each in everything.items if each.pod == item.pod)
+
+
+@pytest.mark.xfail(reason="whether an old pod seems never tried depends on whether its verdict was asked for")
+def test_nor_does_it_if_pods_should_have_been_tried_long_ago() -> None:
+    pods = [seen(make_pod("early", cpu="2"), 9), seen(make_pod("late", cpu="2"), 8)]
+    assert outcomes(selected("early", pods=pods).served) == outcomes(selected("early", "late", pods=pods).served)
+
+
 # Preemption.
 
 LOW = owned(make_pod("low", node="n1", cpu="2"), "ReplicaSet", "low")
@@ -238,6 +265,22 @@ def test_gated_pods_are_not_served_and_take_no_room() -> None:
     assert answer.served.scheduled_max == 1
     assert sentence(answer) == (
         "2 pods pending: served in queue order, 1 gets scheduled (shop/free), 1 gated (example.com/quota). "
+    )
+
+
+class NoBatch(PreEnqueuePlugin):
+    """Holds pods of one namespace out of the queue."""
+
+    def pre_enqueue(self, pod: Any) -> Status:
+        return unschedulable("batch sleeps") if pod.metadata.namespace == "batch" else SUCCESS
+
+
+def test_a_pod_that_a_plugin_holds_is_not_served_and_counted_once() -> None:
+    held = seen(make_pod("job", namespace="batch", cpu="2", priority=9), 9)
+    answer = ask(held, seen(make_pod("free", cpu="2")), scheduler=scheduler_with(NoBatch))
+    assert outcomes(answer.served) == {"job": TurnOutcome.NOT_SERVED, "free": SCHEDULED}
+    assert sentence(answer) == (
+        "2 pods pending: served in queue order, 1 gets scheduled (shop/free), 1 held by NoBatch. "
     )
 
 
