@@ -161,6 +161,17 @@ def test_pods_of_different_kinds_of_one_second_are_named_by_kind() -> None:
     assert "Of 4 pods, 1 or 2 get scheduled" in sentence(answer)
 
 
+@pytest.mark.xfail(
+    reason="in none of the 20 drawn orders the big pod is first, so it is said to stay pending", strict=False
+)
+@pytest.mark.parametrize("number", [6, 9, 14, 24])
+def test_an_order_that_is_unlikely_is_possible(number: int) -> None:
+    small = [seen(make_pod(f"small-{index}", cpu=f"{4000 // number}m")) for index in range(number)]
+    served = ask(*small, seen(make_pod("big", cpu="4")), cpu="4").served
+    assert outcomes(served) == dict.fromkeys([*(pod.metadata.name for pod in small), "big"], OPEN)
+    assert (served.scheduled_min, served.scheduled_max) == (1, number)
+
+
 # Which pods are asked about.
 
 TWO = [seen(make_pod("early", cpu="2"), 0.9), tried(make_pod("late", cpu="2"), 8), seen(make_pod("batch", cpu="2"))]
