@@ -12,8 +12,9 @@ pool allows and another node has. That choice is an assumption.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -152,13 +153,18 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
     return changed, _consequences(name, removed, set(recreated))
 
 
-def _recreated(pod: Pod, now: datetime) -> Pod | None:
-    """The pod that a controller creates if this one is deleted, with ``new`` at the end of a generated name."""
+def _recreated(pod: Pod, now: datetime, taken: Collection[str] = ()) -> Pod | None:
+    """The pod that a controller creates if this one is deleted, with ``new`` at the end of a generated name.
+
+    ``taken`` are the keys of other pods.
+    """
     from kpreempt.controllers.replacement import replacement_of  # noqa: PLC0415 - rarely needed
 
     if pod.is_terminal or pod.metadata.deletion_timestamp is not None:
         return None
-    return replacement_of(pod, suffix="new", uid=f"{pod.metadata.uid}-new", now=now)
+    suffixes = chain(["new"], (f"new-{number}" for number in range(2, len(taken) + 2)))
+    made = (replacement_of(pod, suffix=suffix, uid=f"{pod.metadata.uid}-new", now=now) for suffix in suffixes)
+    return next((each for each in made if each is None or each.key not in taken), None)
 
 
 def _consequences(name: str, removed: Sequence[Pod], recreated: set[str]) -> list[Assumption]:
@@ -336,7 +342,7 @@ def changed(
 
 def recreations(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Assumption]:
     """The assumptions about pods that controllers have recreated after a change."""
-    existing = {pod.key for pod in before.pods}
+    existing = {(pod.key, pod.metadata.uid) for pod in before.pods}
     return [
         Assumption(
             f"Pod {pod.key}",
@@ -345,7 +351,7 @@ def recreations(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Assumpt
             AssumptionKind.INFORMATIONAL,
         )
         for pod in after.pods
-        if pod.key not in existing
+        if (pod.key, pod.metadata.uid) not in existing
     ]
 
 
@@ -381,8 +387,8 @@ def without(
             changes["resource_claims"] = released(cluster.resource_claims, gone)
         if now is not None:
             taken = {pod.key for pod in changes["pods"]}
-            made = (_recreated(pod, now) for pod in gone)
-            changes["pods"] += [pod for pod in made if pod is not None and pod.key not in taken]
+            made = (_recreated(pod, now, taken) for pod in gone)
+            changes["pods"] += [pod for pod in made if pod is not None]
     return msgspec.structs.replace(cluster, **changes)
 
 
