@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.nodes.changes import changed, set_budget, without
+from kpreempt.analysis.nodes.changes import changed, recreations, set_budget, without
 from kpreempt.analysis.what_if import (
     Assignment,
     Overrides,
@@ -24,6 +24,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.model.quantity import quantity
+from tests.factories import NOW, make_node, make_pod, owned
 
 POD: dict[str, Any] = {
     "metadata": {"name": "a", "namespace": "shop"},
@@ -217,6 +218,67 @@ def test_without(target: str, left: list[str]) -> None:
     names = [pod.key for pod in result.pods] + [node.name for node in result.nodes]
     assert names + ["pdb" for _ in result.pod_disruption_budgets] == left
     assert cluster == make_cluster()
+
+
+OWNED = [
+    owned(make_pod("web-1", node="node-a", cpu="1"), "ReplicaSet", "web"),
+    owned(make_pod("web-2", node="node-a", cpu="1"), "ReplicaSet", "web"),
+    owned(make_pod("db-0", node="node-a", cpu="1"), "StatefulSet", "db"),
+    owned(make_pod("agent-1", node="node-a", cpu="1"), "DaemonSet", "agent"),
+    owned(make_pod("static", node="node-a", cpu="1"), "Node", "node-a"),
+    owned(make_pod("waits-1", cpu="1"), "ReplicaSet", "waits"),
+    owned(make_pod("done-1", node="node-a", phase="Succeeded"), "Job", "done"),
+    make_pod("bare", node="node-a", cpu="1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "recreated"),
+    [
+        pytest.param("web-1", "shop/web-new", id="a ReplicaSet creates a pod with a new name"),
+        pytest.param("db-0", "shop/db-0", id="a StatefulSet creates the same one again"),
+        pytest.param("agent-1", "shop/agent-new", id="a DaemonSet creates one for the same node"),
+        pytest.param("waits-1", "shop/waits-new", id="a pod that is pending is recreated as well"),
+        pytest.param("static", "", id="the pod of a kubelet is not recreated"),
+        pytest.param("done-1", "", id="nor one that has finished"),
+        pytest.param("bare", "", id="nor one without an owner"),
+    ],
+)
+def test_the_owner_of_a_removed_pod_recreates_it(name: str, recreated: str) -> None:
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=OWNED)
+    after = changed(cluster, "shop", removed=[f"pod/{name}"], now=NOW)
+    left = [pod for pod in OWNED if pod.metadata.name != name]
+    assert after.pods[: len(left)] == left
+    made = after.pods[len(left) :]
+    assert [pod.key for pod in made] == [recreated] * bool(recreated)
+    for pod in made:
+        assert (pod.spec.node_name, pod.status.phase, pod.status.conditions) == ("", "Pending", [])
+        assert pod.metadata.creation_timestamp == NOW
+        assert pod.metadata.uid != f"uid-shop-{name}"
+    assert after.is_what_if
+    # Where nothing says when it happens, as in a library function about one change, it just stays away.
+    assert without(cluster, f"pod/{name}", "shop").pods == left
+
+
+def test_each_removed_pod_is_recreated_even_if_they_have_the_same_owner() -> None:
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=OWNED[:2])
+    after = changed(cluster, "shop", removed=["pod/web-1", "pod/web-2"], now=NOW)
+    assert len({pod.key for pod in after.pods}) == 2
+    assert [pod.spec.node_name for pod in after.pods] == ["", ""]
+
+
+@pytest.mark.parametrize("name", ["web-1", "db-0"])
+def test_it_is_stated_that_a_removed_pod_is_recreated(name: str) -> None:
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=OWNED)
+    after = changed(cluster, "shop", removed=[f"pod/{name}"], now=NOW)
+    (assumption,) = recreations(cluster, after)
+    assert assumption.subject == f"Pod {after.pods[-1].key}"
+    assert "creates it in place of a removed pod; it is pending" in assumption.message
+
+
+def test_a_change_that_removes_no_pod_states_nothing() -> None:
+    cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=OWNED)
+    assert recreations(cluster, changed(cluster, cordons=["node-a"], now=NOW)) == []
 
 
 def test_cordon_marks_and_taints_the_node_once() -> None:
