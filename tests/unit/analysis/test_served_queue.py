@@ -115,7 +115,7 @@ def test_pods_that_were_never_tried_get_scheduled_in_the_order_of_creation(minut
         assert [item.pod for item in answer.items] == [pod.key for pod in pods]
     assert sentence(answer) == (
         "4 pods pending: served in queue order, 3 get scheduled (shop/runner-0, shop/runner-1 and shop/runner-2),"
-        " 1 stays pending (Insufficient cpu). "
+        " 1 stays pending (Insufficient cpu)."
     )
 
 
@@ -158,7 +158,13 @@ def test_pods_of_different_kinds_of_one_second_are_named_by_kind() -> None:
         OpenPods(pods=["shop/small-0", "shop/small-1"], at_least=0, at_most=2),
     ]
     assert (answer.served.scheduled_min, answer.served.scheduled_max) == (1, 2)
-    assert "Of 4 pods, 1 or 2 get scheduled" in sentence(answer)
+    assert sentence(answer).endswith(
+        ". Of shop/big-0, shop/big-1, shop/small-0 and shop/small-1, 1 or 2 get scheduled: 0 or 1 of shop/big-0 and"
+        " shop/big-1; 0 to 2 of shop/small-0 and shop/small-1."
+    )
+    assert plain(summary(answer, is_short=True)) == (
+        "4 pods pending: served in queue order, 4 are open. Of 4 open pods, 1 or 2 get scheduled."
+    )
 
 
 @pytest.mark.xfail(
@@ -275,7 +281,7 @@ def test_gated_pods_are_not_served_and_take_no_room() -> None:
     assert outcomes(answer.served) == {"gated": TurnOutcome.NOT_SERVED, "free": SCHEDULED}
     assert answer.served.scheduled_max == 1
     assert sentence(answer) == (
-        "2 pods pending: served in queue order, 1 gets scheduled (shop/free), 1 gated (example.com/quota). "
+        "2 pods pending: served in queue order, 1 gets scheduled (shop/free), 1 gated (example.com/quota)."
     )
 
 
@@ -291,7 +297,7 @@ def test_a_pod_that_a_plugin_holds_is_not_served_and_counted_once() -> None:
     answer = ask(held, seen(make_pod("free", cpu="2")), scheduler=scheduler_with(NoBatch))
     assert outcomes(answer.served) == {"job": TurnOutcome.NOT_SERVED, "free": SCHEDULED}
     assert sentence(answer) == (
-        "2 pods pending: served in queue order, 1 gets scheduled (shop/free), 1 held by NoBatch. "
+        "2 pods pending: served in queue order, 1 gets scheduled (shop/free), 1 held by NoBatch."
     )
 
 
