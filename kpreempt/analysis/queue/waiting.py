@@ -117,9 +117,11 @@ def waiting_pods(
         finds_node = verdict is not None and verdict.outcome in _FINDS_A_NODE
         if pod.key not in attempted:
             earliest, latest = created[pod.key]
-            is_old = verdict is not None and at - latest > _SOON_TRIED
             each = Waiting(pod, earliest, latest, finds_node=finds_node)
-            found.append(each._replace(may_be_moved=finds_node, unseen=plugins) if is_old else each)
+            if verdict is not None and at - latest > _SOON_TRIED:
+                is_moved = finds_node and cluster.is_what_if
+                each = each._replace(is_moved=is_moved, may_be_moved=finds_node and not is_moved, unseen=plugins)
+            found.append(each)
             continue
         earliest, latest = _times_of_attempt(pod, attempts, at)
         is_moved = finds_node and cluster.is_what_if
