@@ -12,6 +12,7 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, rejecting_plugins, waiting_pods
 from kpreempt.errors import PluginFailedError
 from kpreempt.library.draws import DRAWS
@@ -97,6 +98,11 @@ def test_the_order_of_pods(is_before: Less | None, expected: list[str], was_trie
     names = in_order([tried(pod) for pod in PODS] if was_tried else PODS, is_before)
     parts = [[names.pop(0) for _ in equal] for equal in expected]
     assert ["".join(sorted(part)) for part in parts] == expected
+
+
+def test_some_pods_of_the_queue_are_in_its_order() -> None:
+    ordered = in_queue_order(PODS, FailedAttempts([]))
+    assert [pod.metadata.name for pod in ordered] == in_order(PODS, None) == ["c", "b", "d", "a"]
 
 
 @pytest.mark.parametrize("was_tried", [False, True], ids=["never tried", "tried"])

@@ -218,6 +218,11 @@ def test_a_pod_that_should_have_been_tried_long_ago(pod: Pod, unseen: frozenset[
     assert waiting.finds_node is waiting.may_be_moved is (unseen == UNKNOWN)
 
 
+def test_a_what_if_moves_a_pod_that_should_have_been_tried_long_ago_if_it_was() -> None:
+    (waiting,) = found_in(cluster_of(seen(IT), is_what_if=True))
+    assert (waiting.plugins, waiting.unseen, waiting.is_moved, waiting.may_be_moved) == (None, UNKNOWN, True, False)
+
+
 def test_a_what_if_moves_pods_into_the_active_queue_and_the_others_wait() -> None:
     pods = [tried(make_pod("it", cpu="2"), OLD), tried(make_pod("huge", cpu="5"), OLD)]
     for is_what_if, places in (
