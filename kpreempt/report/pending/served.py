@@ -97,7 +97,7 @@ def turn_in_words(turn: InTurn, runs: int) -> Phrase:
         case TurnOutcome.SCHEDULED:
             return (Span("gets scheduled", "good"), f" on {nodes}{after}{victims}", against)
         case TurnOutcome.OPEN:
-            where = f", on {nodes}" if nodes else ""
+            where = f", on {nodes}" if turn.nodes else ""
             message = f"; otherwise {why}" if why else ""
             times = f"scheduled in {turn.scheduled_runs:,} of {count(runs, 'run')}{where}{victims}"
             return (Span("open", "warn"), f": {times}", against, message)
