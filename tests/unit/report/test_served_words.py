@@ -1,0 +1,224 @@
+"""The served queue in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpreempt.report.blocks import text_of
+from kpreempt.report.pending.served import about_runs, open_in_words, scheduled_parts, turn_in_brief, turn_in_words
+from kpreempt.verdict import Outcome
+from kpreempt.verdict.pending import PendingPod
+from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnOutcome
+from kpreempt.verdict.simulation import SimulationEnd
+from kpreempt.verdict.waiting import PendingState
+
+SCHEDULED, PENDING, OPEN = TurnOutcome.SCHEDULED, TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN
+NO_TURN = InTurn(outcome=TurnOutcome.NOT_SERVED)
+
+
+def item(name: str, turn: InTurn | None) -> PendingPod:
+    return PendingPod(pod=f"shop/{name}", state=PendingState.NEVER_ATTEMPTED, outcome=Outcome.LANDS, in_turn=turn)
+
+
+def evicting(*victims: str, **fields: object) -> InTurn:
+    return InTurn(outcome=SCHEDULED, nodes=["n1"], victims=[f"shop/{each}" for each in victims], **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        pytest.param(InTurn(outcome=SCHEDULED, nodes=["n1"], seconds=0.0), "gets scheduled on n1", id="at once"),
+        pytest.param(
+            InTurn(outcome=SCHEDULED, nodes=["n1", "n2"], seconds=30.4),
+            "gets scheduled on n1 or n2 after 30s",
+            id="later, on one of two nodes",
+        ),
+        pytest.param(
+            InTurn(outcome=SCHEDULED, nodes=["n1", "n2", "n3", "n4", "n5"], seconds=0.0),
+            "gets scheduled on n1, n2, n3 or 2 more",
+            id="on one of many nodes",
+        ),
+        pytest.param(
+            evicting("a", "b", violated=["shop/pdb"]),
+            "gets scheduled on n1, preempting shop/a and shop/b, violating shop/pdb",
+            id="by preempting pods, which violates a budget",
+        ),
+        pytest.param(
+            evicting("a", other_victims=["shop/b"]),
+            "gets scheduled on n1, preempting shop/a (or shop/b)",
+            id="by preempting one of two pods",
+        ),
+        pytest.param(
+            InTurn(outcome=OPEN, nodes=["n1"], scheduled_runs=7, message="0/1 nodes are available."),
+            "is open: is scheduled in 7 of 20 runs, on n1; otherwise: 0/1 nodes are available.",
+            id="open, with what is said if it is not scheduled",
+        ),
+        pytest.param(InTurn(outcome=OPEN), "is open: is scheduled in 0 of 20 runs", id="open, in no run so far"),
+        pytest.param(
+            InTurn(outcome=PENDING, message="0/1 nodes are available."),
+            "stays pending: 0/1 nodes are available.",
+            id="pending",
+        ),
+        pytest.param(InTurn(outcome=PENDING), "stays pending", id="pending, without a message"),
+        pytest.param(
+            InTurn(outcome=TurnOutcome.REMOVED), "gets scheduled, then preempted again", id="scheduled and preempted"
+        ),
+        pytest.param(NO_TURN, "is not tried", id="not tried"),
+    ],
+)
+def test_what_becomes_of_a_pod_in_a_sentence(turn: InTurn, words: str) -> None:
+    assert text_of(turn_in_words(turn, 20)) == words
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        pytest.param(None, ("-", ""), id="of another scheduler"),
+        pytest.param(NO_TURN, ("-", ""), id="not tried"),
+        pytest.param(InTurn(outcome=SCHEDULED, nodes=["n1"]), ("scheduled", "n1"), id="scheduled"),
+        pytest.param(InTurn(outcome=SCHEDULED, nodes=["n1", "n2", "n3"]), ("scheduled", "n1 +2"), id="on one of three"),
+        pytest.param(evicting("a", "b"), ("preempts 2", "n1"), id="by preempting two pods"),
+        pytest.param(
+            evicting(other_victims=["shop/a"]), ("preempts up to 1", "n1"), id="by preempting one pod in some orders"
+        ),
+        pytest.param(InTurn(outcome=OPEN, nodes=["n1"]), ("open", "n1"), id="open"),
+        pytest.param(InTurn(outcome=PENDING), ("pending", ""), id="pending"),
+        pytest.param(InTurn(outcome=TurnOutcome.REMOVED), ("preempted", ""), id="scheduled and preempted"),
+    ],
+)
+def test_what_becomes_of_a_pod_in_a_word(turn: InTurn | None, words: tuple[str, str]) -> None:
+    span, node = turn_in_brief(item("it", turn))
+    assert (text_of((span,)), node) == words
+
+
+@pytest.mark.parametrize(
+    ("turns", "words"),
+    [
+        pytest.param([InTurn(outcome=SCHEDULED)] * 2, ["2 get scheduled (shop/p0 and shop/p1)"], id="scheduled"),
+        pytest.param(
+            [evicting("a"), evicting("b", "c")],
+            ["2 get scheduled by preempting 3 pods (shop/p0 and shop/p1)"],
+            id="by preempting",
+        ),
+        pytest.param(
+            [evicting("a", violated=["shop/x"])],
+            ["1 gets scheduled by preempting 1 pod, violating shop/x (shop/p0)"],
+            id="by violating a budget",
+        ),
+        pytest.param(
+            [evicting("a", other_victims=["shop/b"])],
+            ["1 gets scheduled by preempting about 1 pod (shop/p0)"],
+            id="by preempting one of two pods",
+        ),
+        pytest.param(
+            [InTurn(outcome=OPEN), InTurn(outcome=SCHEDULED), InTurn(outcome=TurnOutcome.REMOVED)],
+            [
+                "1 gets scheduled (shop/p1)",
+                "1 is open (shop/p0)",
+                "1 is scheduled, then preempted again (shop/p2)",
+            ],
+            id="one of each",
+        ),
+        pytest.param([InTurn(outcome=PENDING), NO_TURN, None], [], id="pods that stay pending are counted elsewhere"),
+    ],
+)
+def test_how_many_get_scheduled(turns: list[InTurn | None], words: list[str]) -> None:
+    items = [item(f"p{number}", turn) for number, turn in enumerate(turns)]
+    assert [text for text, _ in scheduled_parts(items, is_short=False)] == words
+
+
+@pytest.mark.xfail(reason="the number is of the likely run, in which there are none")
+def test_a_pod_that_preempts_in_some_orders_only_does_not_preempt_no_pods() -> None:
+    ((text, _),) = scheduled_parts([item("it", evicting(other_victims=["shop/a"]))], is_short=False)
+    assert "0 pods" not in text
+
+
+def test_a_short_list_names_at_most_three_pods() -> None:
+    for number, names in ((3, " (shop/p0, shop/p1 and shop/p2)"), (4, "")):
+        items = [item(f"p{index}", InTurn(outcome=SCHEDULED)) for index in range(number)]
+        assert [text for text, _ in scheduled_parts(items, is_short=True)] == [f"{number} get scheduled{names}"]
+
+
+def opened(*groups: tuple[list[str], int, int], low: int, high: int) -> ServedQueue:
+    """A queue in which one pod certainly gets scheduled, and of the others ``low`` to ``high``."""
+    found = [OpenPods(pods=pods, at_least=least, at_most=most) for pods, least, most in groups]
+    in_turn = {key: InTurn(outcome=OPEN) for each in found for key in each.pods}
+    in_turn["s/certain"] = InTurn(outcome=SCHEDULED)
+    return ServedQueue(open=found, in_turn=in_turn, scheduled_min=low + 1, scheduled_max=high + 1)
+
+
+@pytest.mark.parametrize(
+    ("served", "words", "in_brief"),
+    [
+        pytest.param(opened(low=0, high=0), [], [], id="nothing is open"),
+        pytest.param(
+            opened((["s/a", "s/b", "s/c"], 2, 2), low=2, high=2),
+            ["Of s/a, s/b and s/c, 2 get scheduled."],
+            ["Of s/a, s/b and s/c, 2 get scheduled."],
+            id="2 of 3",
+        ),
+        pytest.param(
+            opened((["s/a"], 0, 1), (["s/b"], 0, 1), low=1, high=1),
+            ["Of s/a and s/b, 1 gets scheduled."],
+            ["Of s/a and s/b, 1 gets scheduled."],
+            id="one or the other",
+        ),
+        pytest.param(
+            opened((["s/a", "s/b"], 0, 2), (["s/c", "s/d"], 0, 1), low=1, high=2),
+            ["Of s/a, s/b, s/c and s/d, 1 or 2 get scheduled: 0 to 2 of s/a and s/b; 0 or 1 of s/c and s/d."],
+            ["Of 4 open pods, 1 or 2 get scheduled."],
+            id="of two kinds",
+        ),
+        pytest.param(
+            opened(([f"s/{index}" for index in range(15)], 2, 9), low=2, high=9),
+            ["Of s/0, s/1, s/2, s/3, s/4, s/5, s/6, s/7, s/8, s/9, s/10, s/11 and 3 more, 2 to 9 get scheduled."],
+            ["Of 15 open pods, 2 to 9 get scheduled."],
+            id="of many",
+        ),
+        pytest.param(
+            opened((["s/a"], 0, 1), low=0, high=1),
+            ["Of s/a, 0 or 1 gets scheduled."],
+            ["Of s/a, 0 or 1 gets scheduled."],
+            id="one pod or none",
+        ),
+    ],
+)
+def test_how_many_of_the_open_ones_get_scheduled(served: ServedQueue, words: list[str], in_brief: list[str]) -> None:
+    assert list(open_in_words(served)) == words
+    assert list(open_in_words(served, is_short=True)) == in_brief
+
+
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        pytest.param(ServedQueue(), "", id="nothing is open"),
+        pytest.param(ServedQueue(runs=4), "All 4 possible results of chance were simulated.", id="all results"),
+        pytest.param(
+            ServedQueue(runs=20, is_complete=False),
+            "Simulated 20 times, because the order or chance matters.",
+            id="some results",
+        ),
+        pytest.param(
+            ServedQueue(is_complete=False),
+            "Only the likely order was simulated; another order, or chance, could decide otherwise.",
+            id="one of several results",
+        ),
+        pytest.param(
+            ServedQueue(ended=SimulationEnd.ABORTED, seconds=1800.0, attempts=1234),
+            "Stopped after 30 minutes and 1,234 attempts.",
+            id="cut",
+        ),
+        pytest.param(
+            ServedQueue(ended=SimulationEnd.LOOP, loop=["ReplicaSet s/a", "Job s/b"]),
+            "The queue never settles: ReplicaSet s/a and Job s/b keep displacing each other.",
+            id="a loop",
+        ),
+    ],
+)
+def test_how_the_queue_was_served(served: ServedQueue, words: str) -> None:
+    for is_short, limits in (
+        (False, "Not simulated: nodes from autoscalers, "),
+        (True, "Not simulated: autoscalers, "),
+    ):
+        found = about_runs(served, is_short=is_short)
+        assert found.startswith(f"{words} {limits}".lstrip())
