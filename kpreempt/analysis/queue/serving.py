@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
 from math import prod
 from typing import Any, NamedTuple
 
@@ -142,7 +143,9 @@ class Server:
                 runs, is_complete = self._exhaust(first, affordable)
             if not is_complete:
                 is_long = work >= _LONG_WORK
-                seeds = range(1, affordable + 1)
+                orders = list(islice(self._times.extremes(self._kind_of), affordable))
+                runs += spread(orders, lambda order: self._run(DecisionTrace((), first_branch), order), is_long=is_long)
+                seeds = range(1, affordable - len(orders) + 1)
                 runs += spread(seeds, lambda seed: self._drawn(seed, has_pace=displaces), is_long=is_long)
         assumptions = dict.fromkeys(each for run in runs for each in run.assumptions)
         return self._summed_up(runs, is_complete=is_complete), list(assumptions)
@@ -211,6 +214,9 @@ class Server:
             loop=likely.loop,
         )
 
+    def _kind_of(self, pod: Pod) -> Hashable:
+        return controller_name(pod.metadata), equivalence_key_for(self._context.scheduler, pod)
+
     def _kinds(self, in_turn: dict[str, InTurn]) -> list[list[str]]:
         """The pods with an open outcome, by kind, in queue order.
 
@@ -220,10 +226,9 @@ class Server:
         together: dict[Hashable, list[str]] = {}
         kinds: dict[str, Hashable] = {}
         for each in self._waiting:
-            pod = each.pod
-            kind = (controller_name(pod.metadata), equivalence_key_for(self._context.scheduler, pod))
-            kinds[pod.key] = kind
-            together.setdefault((kind, each.time, each.plugins), []).append(pod.key)
+            key, kind = each.pod.key, self._kind_of(each.pod)
+            kinds[key] = kind
+            together.setdefault((kind, each.time, each.plugins), []).append(key)
         is_open = {key for key, each in in_turn.items() if each.outcome is TurnOutcome.OPEN}
         for keys in together.values():
             if len({in_turn[key].outcome for key in keys}) > 1:

@@ -8,8 +8,9 @@ find a node now: they are tried again after their backoff.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import (
@@ -213,6 +214,19 @@ class UnknownTimes:
         self.are_all_known = len(waiting) < 2 or not any(
             each.may_be_moved or each.unseen is not None or not each.is_time_known for each in waiting
         )
+
+    def extremes(self, kind_of: Callable[[Pod], Hashable]) -> Iterator[list[Waiting]]:
+        """Orders in which all pods of one kind come before, or after, the others that were created in the same second.
+
+        Draws rarely have these orders if there are many pods.
+        """
+        unknown = {each.pod.key for each in self._waiting if each.plugins is None and not each.is_time_known}
+        kinds = {each.pod.key: kind_of(each.pod) for each in self._waiting if each.pod.key in unknown}
+        different = list(dict.fromkeys(kinds.values()))
+        for kind, is_first in product(different if len(different) > 1 else (), (True, False)):
+            late = {key for key in unknown if (kinds[key] == kind) is not is_first}
+            found = (each._replace(time=each.latest) if each.pod.key in late else each for each in self._waiting)
+            yield sorted(found, key=lambda each: each.time)
 
     def drawn(self, chance: Callable[[], float]) -> list[Waiting]:
         """The pods in another possible order.
