@@ -167,9 +167,6 @@ def test_pods_of_different_kinds_of_one_second_are_named_by_kind() -> None:
     )
 
 
-@pytest.mark.xfail(
-    reason="in none of the 20 drawn orders the big pod is first, so it is said to stay pending", strict=False
-)
 @pytest.mark.parametrize("number", [6, 9, 14, 24])
 def test_an_order_that_is_unlikely_is_possible(number: int) -> None:
     small = [seen(make_pod(f"small-{index}", cpu=f"{4000 // number}m")) for index in range(number)]

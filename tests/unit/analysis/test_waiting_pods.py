@@ -370,6 +370,26 @@ def test_pods_of_one_second_that_were_never_tried_may_be_in_any_order() -> None:
     assert orders == {"ab", "ba"}
 
 
+def test_each_kind_is_once_the_first_and_once_the_last_of_its_second() -> None:
+    waiting = [
+        waits("old", OLD, plugins=FIT),
+        waits("a-1", YOUNG, YOUNG + SECOND),
+        waits("b-1", YOUNG, YOUNG + SECOND),
+        waits("a-2", YOUNG, YOUNG + SECOND),
+        waits("known", YOUNG + 5 * SECOND),
+    ]
+    found = UnknownTimes(waiting, NOW).extremes(lambda pod: pod.metadata.name[0])
+    orders = [" ".join(each.pod.metadata.name for each in order) for order in found]
+    assert orders == [
+        "old a-1 a-2 b-1 known",
+        "old b-1 a-1 a-2 known",
+        "old b-1 a-1 a-2 known",
+        "old a-1 a-2 b-1 known",
+    ]
+    # Pods of one kind are interchangeable, and other times are known or drawn.
+    assert list(UnknownTimes(waiting, NOW).extremes(lambda _: "")) == []
+
+
 @pytest.mark.parametrize(
     ("number", "expected"),
     [pytest.param(0.0, (True, FIT), id="moved and tried"), pytest.param(0.9, (False, None), id="neither")],
