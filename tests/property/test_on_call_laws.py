@@ -102,14 +102,23 @@ def victims_of(verdict: Verdict) -> set[str]:
     return {victim.pod for victims in verdict.victims.values() for victim in victims}
 
 
+def evicted_in_turn(cluster: ClusterSnapshot) -> dict[str, set[str]]:
+    """The pods that each pod evicts, in any run, when the whole queue is served."""
+    served = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW), draws=DRAWS).served
+    return {key: {*turn.victims, *turn.other_victims} for key, turn in served.in_turn.items()}
+
+
 @LAWS
 @given(scenarios(max_nodes=3, max_pods=5))
 def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 1)
-    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_selected=lambda _: True, limit=4)
+    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), draws=DRAWS, is_selected=lambda _: True, limit=4)
     for item in answer.items:
         for threat in item.threats:
-            assert item.pod in victims_of(explained(cluster, threat.pod))
+            victims = (
+                evicted_in_turn(cluster)[threat.pod] if threat.in_turn else victims_of(explained(cluster, threat.pod))
+            )
+            assert item.pod in victims
         for each in item.thresholds:
             for priority, options in ((each.anywhere, each.options), (each.on_node, each.options_on_node)):
                 assert (priority is None) == (not options)
@@ -125,7 +134,9 @@ def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]
 @given(scenarios(max_nodes=3, max_pods=5))
 def test_unthreatened_pods_are_not_evicted_by_pending_pods(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 0)
-    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_selected=lambda _: True, limit=100)
+    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), draws=DRAWS, is_selected=lambda _: True, limit=100)
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
-    expected = set().union(*(victims_of(explained(cluster, key)) for key in pending))
+    alone = (victims_of(explained(cluster, key)) for key in pending)
+    running = {pod.key for pod in cluster.pods if pod.spec.node_name}
+    expected = set().union(*alone, *evicted_in_turn(cluster).values()) & running
     assert {item.pod for item in answer.items if item.threats} == expected

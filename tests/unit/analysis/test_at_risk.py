@@ -10,6 +10,7 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, free_amounts_on, priorities_to_try, typical_requests
+from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome
@@ -23,7 +24,9 @@ def ask(*pods: Pod, nodes: int = 1, limit: int = 10, **cluster: Any) -> PodsAtRi
     """The answer about all running pods on nodes of 4 CPUs."""
     named = [make_node(f"node-{letter}") for letter in "abc"[:nodes]]
     snapshot = ClusterSnapshot(nodes=named, pods=list(pods), **cluster)
-    return pods_at_risk(AnalysisContext(snapshot, scheduler_for(), NOW), is_selected=lambda _: True, limit=limit)
+    return pods_at_risk(
+        AnalysisContext(snapshot, scheduler_for(), NOW), draws=DRAWS, is_selected=lambda _: True, limit=limit
+    )
 
 
 def about(answer: PodsAtRisk, name: str) -> PodAtRisk:
@@ -65,7 +68,10 @@ def test_where_the_search_stops_early_the_threat_is_not_certain() -> None:
         nodes=[make_node("n0"), make_node("n1")], pods=[*pods, make_pod("api", cpu="1", priority=50)]
     )
     answer = pods_at_risk(
-        AnalysisContext(cluster, scheduler_for("", configuration), NOW), is_selected=lambda _: True, limit=10
+        AnalysisContext(cluster, scheduler_for("", configuration), NOW),
+        draws=DRAWS,
+        is_selected=lambda _: True,
+        limit=10,
     )
     assert [each.is_certain for each in about(answer, "low-0").threats] == [False]
 
@@ -87,7 +93,9 @@ def test_tied_pods_tolerate_the_taints_of_the_node() -> None:
     answer = ask(LOW, HIGH, make_pod("x"), nodes=1)
     tainted = make_node("node-a", unschedulable=True)
     cluster = ClusterSnapshot(nodes=[tainted], pods=[LOW, HIGH])
-    closed = pods_at_risk(AnalysisContext(cluster, scheduler_for(), NOW), is_selected=lambda _: True, limit=10)
+    closed = pods_at_risk(
+        AnalysisContext(cluster, scheduler_for(), NOW), draws=DRAWS, is_selected=lambda _: True, limit=10
+    )
     assert threshold(about(answer, "low"), SizeName.OWN).on_node == 11
     assert threshold(about(closed, "low"), SizeName.OWN).on_node == 11
     assert threshold(about(closed, "low"), SizeName.OWN).anywhere is None

@@ -165,7 +165,10 @@ def test_pods_at_risk_are_reported_in_the_plugins_order() -> None:
     cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=[running, *waiting])
     for plugins, expected in (([], ["shop/high", "shop/low"]), ([LowestFirst], ["shop/low", "shop/high"])):
         answer = pods_at_risk(
-            AnalysisContext(cluster, scheduler_with(*plugins), NOW), is_selected=lambda _: True, limit=5
+            AnalysisContext(cluster, scheduler_with(*plugins), NOW),
+            is_selected=lambda _: True,
+            limit=5,
+            draws=DRAWS,
         )
         (item,) = answer.items
         assert [threat.pod for threat in item.threats] == expected

@@ -74,19 +74,7 @@ def test_pending_and_queue_show_the_same_order(answer: Callable[..., Any]) -> No
         assert [each["pod"] for each in answer(pods, "queue")["items"]] == expected
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(
-            pytest.param(
-                name,
-                marks=pytest.mark.xfail(reason="the pod that is asked about is simulated as if it were created last"),
-            )
-            for name in NAMES[:-1]
-        ),
-        NAMES[-1],
-    ],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_aftermath_does_not_depend_on_which_pod_is_asked_about(answer: Callable[..., Any], name: str) -> None:
     aftermath = answer(QUEUE, "explain", name, "-n", "ci", "--aftermath")["aftermath"]
     bound = [(each["at"], each["pod"]) for each in aftermath["steps"] if each["kind"] == "Bound"]
@@ -123,7 +111,6 @@ def test_a_removed_pod_leaves_room_for_the_queue_and_joins_it(tmp_path: Path) ->
     assert stated.message == "ReplicaSet low creates it in place of a removed pod; it is pending"
 
 
-@pytest.mark.xfail(reason="the pod that is asked about is simulated as if it were created after the replacement")
 def test_an_aftermath_without_a_pod_serves_those_first_that_waited_before(answer: Callable[..., Any]) -> None:
     found = answer(ROOM, "explain", "wait-0", "-n", "ci", "--without", "pod/ci/low-0", "--aftermath")["aftermath"]
     assert [each["pod"] for each in found["steps"] if each["kind"] == "Bound"] == ["ci/wait-0"]

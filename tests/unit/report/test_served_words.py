@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.report.blocks import text_of
-from kpreempt.report.pending.served import about_runs, open_in_words, scheduled_parts, turn_in_brief, turn_in_words
+from kpreempt.report.pending.served import (
+    about_runs,
+    open_in_words,
+    scheduled_parts,
+    turn_in_brief,
+    turn_in_words,
+    turn_section,
+)
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import PendingPod
-from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnOutcome
+from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import SimulationEnd
 from kpreempt.verdict.waiting import PendingState
 
@@ -50,16 +57,21 @@ def evicting(*victims: str, **fields: object) -> InTurn:
         ),
         pytest.param(
             InTurn(outcome=OPEN, nodes=["n1"], scheduled_runs=7, message="0/1 nodes are available."),
-            "is open: is scheduled in 7 of 20 runs, on n1; otherwise: 0/1 nodes are available.",
+            "open: scheduled in 7 of 20 runs, on n1; otherwise 0/1 nodes are available.",
             id="open, with what is said if it is not scheduled",
         ),
-        pytest.param(InTurn(outcome=OPEN), "is open: is scheduled in 0 of 20 runs", id="open, in no run so far"),
+        pytest.param(InTurn(outcome=OPEN), "open: scheduled in 0 of 20 runs", id="open, in no run so far"),
         pytest.param(
             InTurn(outcome=PENDING, message="0/1 nodes are available."),
             "stays pending: 0/1 nodes are available.",
             id="pending",
         ),
         pytest.param(InTurn(outcome=PENDING), "stays pending", id="pending, without a message"),
+        pytest.param(
+            InTurn(outcome=PENDING, message="0/3 nodes are available.", reasons={"Insufficient cpu": 2, "gone": 1}),
+            "stays pending: 2 Insufficient cpu, 1 gone",
+            id="pending, with the number of nodes by reason",
+        ),
         pytest.param(
             InTurn(outcome=TurnOutcome.REMOVED), "gets scheduled, then preempted again", id="scheduled and preempted"
         ),
@@ -68,6 +80,50 @@ def evicting(*victims: str, **fields: object) -> InTurn:
 )
 def test_what_becomes_of_a_pod_in_a_sentence(turn: InTurn, words: str) -> None:
     assert text_of(turn_in_words(turn, 20)) == words
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        pytest.param(
+            TurnInQueue(position=2, in_queue=1200),
+            "#2 of 1,200 pods in the queue: the queue is too long to serve it here; see kpreempt pending",
+            id="of a long queue",
+        ),
+        pytest.param(
+            TurnInQueue(position=1, in_queue=2, runs=1, turn=InTurn(outcome=SCHEDULED, nodes=["n1"])),
+            "#1 of 2 pods in the queue: gets scheduled on n1",
+            id="certain",
+        ),
+        pytest.param(
+            TurnInQueue(position=1, in_queue=2, runs=4, turn=InTurn(outcome=SCHEDULED, nodes=["n1"])),
+            "#1 of 2 pods in the queue: gets scheduled on n1",
+            id="certain in all possible runs",
+        ),
+        pytest.param(
+            TurnInQueue(
+                position=1, in_queue=2, runs=20, is_complete=False, turn=InTurn(outcome=SCHEDULED, nodes=["n1"])
+            ),
+            "#1 of 2 pods in the queue: gets scheduled on n1 (in each of 20 runs)",
+            id="the same in some of the possible runs",
+        ),
+        pytest.param(
+            TurnInQueue(
+                position=1,
+                in_queue=2,
+                runs=20,
+                is_complete=False,
+                turn=InTurn(outcome=OPEN, nodes=["n1"], scheduled_runs=3),
+            ),
+            "#1 of 2 pods in the queue: open: scheduled in 3 of 20 runs, on n1",
+            id="open",
+        ),
+        pytest.param(TurnInQueue(in_queue=2, turn=NO_TURN), "is not tried", id="without a position"),
+    ],
+)
+def test_the_turn_of_one_pod(place: TurnInQueue, words: str) -> None:
+    section = turn_section(place, 1)
+    assert (section.label, text_of(section.lead)) == ("IN ITS TURN", words)
 
 
 @pytest.mark.parametrize(
