@@ -44,7 +44,7 @@ class InTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OpenPods(Record, frozen=True, kw_only=True):
-    """Pods of one kind of which only some are scheduled: at least and at most so many, in any run."""
+    """Pods of one kind of which only some are scheduled, with the lowest and the highest number in any run."""
 
     pods: list[str]
     at_least: int

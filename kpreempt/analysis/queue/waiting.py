@@ -200,8 +200,8 @@ def _times_of_attempt(pod: Pod, attempts: FailedAttempts, at: datetime) -> _Inte
     The condition only has the time of the first failure, and repeated events are not always recorded.
     """
     rejection = rejection_of(pod)
-    told = [queue_time(pod, attempts).time, rejection.last_probe_time if rejection else None]
-    last = min(max((time for time in told if time is not None), default=at), at)
+    reported = [queue_time(pod, attempts).time, rejection.last_probe_time if rejection else None]
+    last = min(max((time for time in reported if time is not None), default=at), at)
     return last, last if attempts.is_exact(pod) and at - last < _LONGEST_SINCE_ATTEMPT else at
 
 
