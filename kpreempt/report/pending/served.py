@@ -144,10 +144,12 @@ def _number(turn: InTurn) -> str:
 
 
 def _victims(items: Sequence[PendingPod]) -> str:
-    """``2 pods``, or ``about 2 pods`` if other pods may be evicted."""
+    """``2 pods``, ``about 2 pods`` if others may be evicted, or ``up to 2 pods`` if none are in the likely run."""
     turns = [item.in_turn for item in items if item.in_turn is not None]
     likely = {victim for turn in turns for victim in turn.victims}
     possible = likely | {victim for turn in turns for victim in turn.other_victims}
+    if not likely:
+        return f"up to {count(len(possible), 'pod')}"
     return f"{'' if len(possible) == len(likely) else 'about '}{count(len(likely), 'pod')}"
 
 
