@@ -198,49 +198,48 @@ def opened(*groups: tuple[list[str], int, int], low: int, high: int) -> ServedQu
     """A queue in which one pod certainly gets scheduled, and of the others ``low`` to ``high``."""
     found = [OpenPods(pods=pods, at_least=least, at_most=most) for pods, least, most in groups]
     in_turn = {key: InTurn(outcome=OPEN) for each in found for key in each.pods}
-    in_turn["s/certain"] = InTurn(outcome=SCHEDULED)
+    in_turn["shop/certain"] = InTurn(outcome=SCHEDULED)
     return ServedQueue(open=found, in_turn=in_turn, scheduled_min=low + 1, scheduled_max=high + 1)
 
 
+A, B, C, D = (f"shop/{name}" for name in "abcd")
+
+
 @pytest.mark.parametrize(
-    ("served", "words", "in_brief"),
+    ("served", "listed", "words"),
     [
-        pytest.param(opened(low=0, high=0), [], [], id="nothing is open"),
+        pytest.param(opened(low=0, high=0), "a", "", id="nothing is open"),
         pytest.param(
-            opened((["s/a", "s/b", "s/c"], 2, 2), low=2, high=2),
-            ["Of s/a, s/b and s/c, 2 get scheduled."],
-            ["Of s/a, s/b and s/c, 2 get scheduled."],
+            opened(([A, B, C], 2, 2), low=2, high=2),
+            "abc",
+            "Of shop/a, shop/b and shop/c, 2 get scheduled.",
             id="2 of 3",
         ),
         pytest.param(
-            opened((["s/a"], 0, 1), (["s/b"], 0, 1), low=1, high=1),
-            ["Of s/a and s/b, 1 gets scheduled."],
-            ["Of s/a and s/b, 1 gets scheduled."],
+            opened(([A], 0, 1), ([B], 0, 1), low=1, high=1),
+            "ab",
+            "Of shop/a and shop/b, 1 gets scheduled.",
             id="one or the other",
         ),
+        pytest.param(opened(([A], 0, 1), low=0, high=1), "a", "Of shop/a, 0 or 1 gets scheduled.", id="one or none"),
         pytest.param(
-            opened((["s/a", "s/b"], 0, 2), (["s/c", "s/d"], 0, 1), low=1, high=2),
-            ["Of s/a, s/b, s/c and s/d, 1 or 2 get scheduled: 0 to 2 of s/a and s/b; 0 or 1 of s/c and s/d."],
-            ["Of 4 open pods, 1 or 2 get scheduled."],
+            opened(([A, B], 0, 2), ([C, D], 0, 1), low=1, high=2),
+            "abcd",
+            "Of shop/a, shop/b, shop/c and 1 more, 1 or 2 get scheduled: 0 to 2 of shop/a and shop/b; 0 or 1 of shop/c"
+            " and shop/d.",
             id="of two kinds",
         ),
         pytest.param(
-            opened(([f"s/{index}" for index in range(15)], 2, 9), low=2, high=9),
-            ["Of s/0, s/1, s/2, s/3, s/4, s/5, s/6, s/7, s/8, s/9, s/10, s/11 and 3 more, 2 to 9 get scheduled."],
-            ["Of 15 open pods, 2 to 9 get scheduled."],
-            id="of many",
+            opened(([A, B], 0, 2), ([C, D], 0, 1), low=1, high=2),
+            "ab",
+            "Scheduled: 0 to 2 of shop/a and shop/b.",
+            id="of two kinds, of which one is listed",
         ),
-        pytest.param(
-            opened((["s/a"], 0, 1), low=0, high=1),
-            ["Of s/a, 0 or 1 gets scheduled."],
-            ["Of s/a, 0 or 1 gets scheduled."],
-            id="one pod or none",
-        ),
+        pytest.param(opened(([A, B], 0, 2), low=0, high=2), "x", "", id="pods that are not listed"),
     ],
 )
-def test_how_many_of_the_open_ones_get_scheduled(served: ServedQueue, words: list[str], in_brief: list[str]) -> None:
-    assert list(open_in_words(served)) == words
-    assert list(open_in_words(served, is_short=True)) == in_brief
+def test_how_many_of_the_open_ones_get_scheduled(served: ServedQueue, listed: str, words: str) -> None:
+    assert open_in_words([item(name, InTurn(outcome=OPEN)) for name in listed], served) == words
 
 
 @pytest.mark.parametrize(
