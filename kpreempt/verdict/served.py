@@ -7,6 +7,9 @@ from enum import StrEnum
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.simulation import Displaced, SimulationEnd, UnscheduledPod
 
+# A queue is served for this time of the cluster at most.
+QUEUE_SECONDS = 30 * 60.0
+
 
 class TurnOutcome(StrEnum):
     """What becomes of a pod in the end.
@@ -78,9 +81,9 @@ class ServedQueue(Record, frozen=True, kw_only=True, omit_defaults=True):
     loop: list[str] = []
 
     @property
-    def is_cut(self) -> bool:
-        """Whether it ended at a limit."""
-        return self.ended is SimulationEnd.ABORTED
+    def is_out_of_time(self) -> bool:
+        """Whether it ended after 30 minutes of the cluster's time."""
+        return self.ended is SimulationEnd.ABORTED and self.seconds >= QUEUE_SECONDS
 
 
 class TurnInQueue(Record, frozen=True, kw_only=True, omit_defaults=True):

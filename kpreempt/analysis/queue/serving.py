@@ -18,7 +18,6 @@ import msgspec
 from kpreempt.analysis.algorithms import (
     AnalysisContext,
     Spread,
-    decide_pending,
     equivalence_key_for,
     one_by_one,
     pending_pods,
@@ -32,10 +31,10 @@ from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, Outcome, Verdict
-from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
+from kpreempt.verdict.served import QUEUE_SECONDS, InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 
-LIMITS = Limits(attempts=20_000, seconds=30 * 60.0)
+LIMITS = Limits(attempts=20_000, seconds=QUEUE_SECONDS)
 # The number of runs if chance or an unknown order matters: all possible results, if they are no more than this.
 _RUNS = 20
 # The budget for all further runs, in attempts times nodes.
@@ -70,11 +69,7 @@ def turn_of(
         return prepared[0]
 
     is_short = len(pending_pods(context.cluster)) * len(context.cluster.nodes) <= _MAX_WORK_FOR_ONE
-    known = {pod.key: verdict}
-    if is_short:
-        others = [each for each in pending_pods(context.cluster) if each.key != pod.key]
-        known |= {each.key: found for each, found in decide_pending(others, scheduler, prepare())}
-    waiting = waiting_pods(context.cluster, scheduler, prepare, at, known=known)
+    waiting = waiting_pods(context.cluster, scheduler, prepare, at, known={pod.key: verdict})
     if len(waiting) < 2 or all(each.pod.key != pod.key for each in waiting):
         return None, []
     positions = queue_positions(queue_of(scheduler, waiting, at, scheduler.queue_rules(prepare, context.phases)))
@@ -176,9 +171,16 @@ class Server:
             limits=LIMITS,
             prepared=self._prepared if pace.is_at_once else None,
         )
+        fates = _fates(self._waiting, simulation, {pod.key: pod for pod in after.pods})
+        if simulation.end is SimulationEnd.ABORTED and simulation.attempts > LIMITS.attempts:
+            # Not every pod has had its turn.
+            fates = {
+                key: fate._replace(outcome=TurnOutcome.OPEN) if fate.outcome is TurnOutcome.LEFT_PENDING else fate
+                for key, fate in fates.items()
+            }
         return _Run(
             simulation=simulation,
-            fates=_fates(self._waiting, simulation, {pod.key: pod for pod in after.pods}),
+            fates=fates,
             widths=tuple(trace.widths),
             chosen=tuple(trace.chosen),
             is_truncated=trace.is_truncated,

@@ -99,11 +99,13 @@ def waiting_pods(
     ]
     attempted = {pod.key for pod in pods if rejection_of(pod) is not None or attempts.last_of(pod) is not None}
     verdicts = dict(known or {})
-    unknown = [pod for pod in pods if pod.key in attempted and pod.key not in verdicts]
+    created = _times_of_creation([pod for pod in pods if pod.key not in attempted], at)
+    # Nothing shows that these were tried, although they should have been.
+    old = {key for key, (_, latest) in created.items() if at - latest > _SOON_TRIED}
+    unknown = [pod for pod in pods if (pod.key in attempted or pod.key in old) and pod.key not in verdicts]
     if unknown:
         decided = decide_pending(unknown, scheduler, prepared(), spread=spread, phases=phases)
         verdicts |= {pod.key: verdict for pod, verdict in decided}
-    created = _times_of_creation([pod for pod in pods if pod.key not in attempted], at)
     found = []
     # Equivalent pods share the statuses of nodes.
     rejecting: dict[int, frozenset[str]] = {}
@@ -119,7 +121,7 @@ def waiting_pods(
         if pod.key not in attempted:
             earliest, latest = created[pod.key]
             each = Waiting(pod, earliest, latest, finds_node=finds_node)
-            if verdict is not None and at - latest > _SOON_TRIED:
+            if pod.key in old:
                 is_moved = finds_node and cluster.is_what_if
                 each = each._replace(is_moved=is_moved, may_be_moved=finds_node and not is_moved, unseen=plugins)
             found.append(each)

@@ -185,17 +185,18 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, int]:
 
 
 def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: Workloads, chain: Chain) -> list[str]:
-    """The workloads whose pods were evicted more than once."""
-    seen: set[str] = set()
-    found: dict[str, None] = {}
-    for step in steps:
-        if step.kind is not StepKind.TERMINATING or not step.cause or step.pod not in displaced_pods:
-            continue
-        name = workloads.of(chain.pod(step.pod))
-        if name in seen:
-            found[name] = None
-        seen.add(name)
-    return list(found)
+    """The workloads whose pods were evicted more than once, and those that were evicted in between in the end."""
+    names = [
+        workloads.of(chain.pod(step.pod))
+        for step in steps
+        if step.kind is StepKind.TERMINATING and step.cause and step.pod in displaced_pods
+    ]
+    if not names:
+        return []
+    *earlier, last = names
+    since = len(earlier) - 1 - earlier[::-1].index(last) if last in earlier else 0
+    number = Counter(names)
+    return [name for name in number if number[name] > 1 or name in names[since:]]
 
 
 _PODS_LISTED = 5

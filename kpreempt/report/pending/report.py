@@ -191,12 +191,13 @@ def _table(pending: PendingPods) -> Section:
     last: Phrase = ()
     for item, *others in pods:
         (outcome, nodes), (alone, node_alone) = turn_in_brief(item), format_outcome(item)
+        node = node_alone if item.in_turn is None or item.in_turn.outcome is TurnOutcome.NOT_SERVED else nodes
         place = f"{item.position:,}" if item.position is not None else "-"
         named = (strong(item.pod), Span(f" +{len(others):,}" if others else "", "dim"))
         details = details_in_words(item, pending.at)
         is_repeated = bool(text_of(details)) and details == last
         shown = Span("as above", "dim") if is_repeated else details
-        rows.append([place, named, f"{item.priority:,}", outcome, nodes or node_alone, alone, shown])
+        rows.append([place, named, f"{item.priority:,}", outcome, node, alone, shown])
         last = details
     titles = columns("#", "POD", "PRIO", "IN TURN", "NODE", "ALONE", "DETAILS", right=["#", "PRIO"])
     table = Table(titles, rows, noun="pod", has_details=True, numbers=[len(each) for each in pods])

@@ -63,6 +63,20 @@ def open_in_words(items: Sequence[PendingPod], served: ServedQueue) -> str:
     return f"{total}: {'; '.join(parts)}{more}."
 
 
+def after_in_words(served: ServedQueue) -> Iterator[str]:
+    """What else the queue leads to: replacements of evicted pods that stay pending, and how it ends."""
+    if served.pending:
+        workloads = dict.fromkeys(each.workload or each.pod for each in served.pending)
+        number = len(served.pending)
+        stay = f"{count(number, 'replacement')} of evicted pods {agree(number, 'stays')} pending"
+        yield f"{stay} ({join_names(list(workloads))})."
+    if served.ended is SimulationEnd.LOOP:
+        yield f"The queue never settles: {join_names(served.loop)} keep displacing each other."
+    elif served.ended is SimulationEnd.ABORTED:
+        minutes = f"{served.seconds / 60:,.0f} minutes"
+        yield f"Stopped after {minutes if served.is_out_of_time else count(served.attempts, 'attempt')}."
+
+
 def turn_in_brief(item: PendingPod) -> tuple[Span, str]:
     """What becomes of a pod in its turn in a word or two, and its node; if there are several, the first."""
     turn = item.in_turn
@@ -126,12 +140,7 @@ def about_runs(served: ServedQueue, *, is_short: bool = False) -> str:
         how = "Only the likely order was simulated; another order, or chance, could decide otherwise."
     else:
         how = f"Simulated {served.runs:,} times, because the order or chance matters."
-    minutes = served.seconds / 60
-    end = {
-        SimulationEnd.LOOP: f"The queue never settles: {join_names(served.loop)} keep displacing each other.",
-        SimulationEnd.ABORTED: f"Stopped after {minutes:,.0f} minutes and {count(served.attempts, 'attempt')}.",
-    }.get(served.ended, "")
-    return " ".join(filter(None, (end, how, _NOT_SIMULATED_IN_BRIEF if is_short else _NOT_SIMULATED)))
+    return " ".join(filter(None, (how, _NOT_SIMULATED_IN_BRIEF if is_short else _NOT_SIMULATED)))
 
 
 def _evicts(item: PendingPod) -> bool:

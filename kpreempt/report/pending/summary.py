@@ -15,7 +15,7 @@ from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import more_on_nodes_in_words, only_on_nodes_in_words
-from kpreempt.report.pending.served import about_runs, open_in_words, scheduled_parts
+from kpreempt.report.pending.served import about_runs, after_in_words, open_in_words, scheduled_parts
 from kpreempt.report.remedies import amounts_in_words, cause_in_words, join_options
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
@@ -54,7 +54,11 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
         *scheduled_parts(pending.items, is_short=is_short),
         *_others(pending.items, _SHORT if is_short else _UNLIMITED),
     ]
-    sentences = [open_in_words(pending.items, pending.served), *more_on_nodes_in_words(pending.on_nodes)]
+    sentences = [
+        open_in_words(pending.items, pending.served),
+        *after_in_words(pending.served),
+        *more_on_nodes_in_words(pending.on_nodes),
+    ]
     served = "served in queue order, " if any(_is_served(item) for item in pending.items) else ""
     return (
         strong(f"{count(len(pending.items), 'pod')} pending"),

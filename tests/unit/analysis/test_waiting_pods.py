@@ -282,7 +282,6 @@ def test_what_is_found_does_not_depend_on_which_verdicts_are_known() -> None:
     assert found_in(cluster, knows_verdicts=False) == found_in(cluster)
 
 
-@pytest.mark.xfail(reason="without its verdict, an old pod counts as never tried: -n and -A serve different queues")
 @pytest.mark.parametrize("cpu", ["1", "5"], ids=["it fits", "it does not"])
 def test_nor_does_what_is_found_of_a_pod_that_should_have_been_tried(cpu: str) -> None:
     cluster = cluster_of(seen(make_pod("old", cpu=cpu)))

@@ -7,6 +7,7 @@ import pytest
 from kpreempt.report.blocks import text_of
 from kpreempt.report.pending.served import (
     about_runs,
+    after_in_words,
     open_in_words,
     scheduled_parts,
     turn_in_brief,
@@ -16,7 +17,7 @@ from kpreempt.report.pending.served import (
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import PendingPod
 from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
-from kpreempt.verdict.simulation import SimulationEnd
+from kpreempt.verdict.simulation import SimulationEnd, UnscheduledPod
 from kpreempt.verdict.waiting import PendingState
 
 SCHEDULED, PENDING, OPEN = TurnOutcome.SCHEDULED, TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN
@@ -257,16 +258,6 @@ def test_how_many_of_the_open_ones_get_scheduled(served: ServedQueue, listed: st
             "Only the likely order was simulated; another order, or chance, could decide otherwise.",
             id="one of several results",
         ),
-        pytest.param(
-            ServedQueue(ended=SimulationEnd.ABORTED, seconds=1800.0, attempts=1234),
-            "Stopped after 30 minutes and 1,234 attempts.",
-            id="cut",
-        ),
-        pytest.param(
-            ServedQueue(ended=SimulationEnd.LOOP, loop=["ReplicaSet s/a", "Job s/b"]),
-            "The queue never settles: ReplicaSet s/a and Job s/b keep displacing each other.",
-            id="a loop",
-        ),
     ],
 )
 def test_how_the_queue_was_served(served: ServedQueue, words: str) -> None:
@@ -276,3 +267,38 @@ def test_how_the_queue_was_served(served: ServedQueue, words: str) -> None:
     ):
         found = about_runs(served, is_short=is_short)
         assert found.startswith(f"{words} {limits}".lstrip())
+
+
+@pytest.mark.parametrize(
+    ("served", "sentences"),
+    [
+        pytest.param(ServedQueue(), [], id="nothing else happens"),
+        pytest.param(
+            ServedQueue(ended=SimulationEnd.ABORTED, seconds=1800.0, attempts=1234),
+            ["Stopped after 30 minutes."],
+            id="the time is over",
+        ),
+        pytest.param(
+            ServedQueue(ended=SimulationEnd.ABORTED, seconds=90.0, attempts=20_001),
+            ["Stopped after 20,001 attempts."],
+            id="too many attempts",
+        ),
+        pytest.param(
+            ServedQueue(ended=SimulationEnd.LOOP, loop=["ReplicaSet s/a", "Job s/b"]),
+            ["The queue never settles: ReplicaSet s/a and Job s/b keep displacing each other."],
+            id="a loop",
+        ),
+        pytest.param(
+            ServedQueue(
+                pending=[
+                    UnscheduledPod(pod="s/a-new-1", priority=0, workload="Deployment s/a"),
+                    UnscheduledPod(pod="s/a-new-2", priority=0, workload="Deployment s/a"),
+                ]
+            ),
+            ["2 replacements of evicted pods stay pending (Deployment s/a)."],
+            id="replacements stay pending",
+        ),
+    ],
+)
+def test_what_else_the_queue_leads_to(served: ServedQueue, sentences: list[str]) -> None:
+    assert list(after_in_words(served)) == sentences
