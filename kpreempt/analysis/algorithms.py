@@ -130,6 +130,7 @@ class Scheduler(Protocol):
         records_steps: bool = True,
         records_scores: bool = True,
         records_nodes: bool = True,
+        records_odds: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
@@ -137,8 +138,9 @@ class Scheduler(Protocol):
 
         Without ``records_steps``, only the best candidates need the steps of their victim selection, and without
         ``records_scores`` not even these, nor the plugins' scores. Without ``records_nodes``, some of the rejected
-        nodes may stand for all. ``phases`` records where the time goes. ``is_popped`` means that the pod comes from a
-        queue with these ``queue_rules``.
+        nodes may stand for all, and without ``records_odds``, the likely result for everything that chance could lead
+        to. ``phases`` records where the time goes. ``is_popped`` means that the pod comes from a queue with these
+        ``queue_rules``.
         """
 
     def describe_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:

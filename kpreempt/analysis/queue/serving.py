@@ -27,7 +27,7 @@ from kpreempt.analysis.pending.states import counts_in
 from kpreempt.analysis.queue.waiting import UnknownTimes, Waiting, queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.runs import DecisionTrace
-from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch, likely_branch
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, Outcome, Verdict
@@ -127,7 +127,9 @@ class Server:
 
     def serve(self, *, spread: Spread = one_by_one, max_work: int = _MAX_WORK) -> tuple[ServedQueue, list[Assumption]]:
         """Serve the queue; ``max_work`` limits the further runs, in attempts times nodes."""
-        first = self._run(DecisionTrace((), first_branch))
+        # If no further run is affordable, the other results of a decision are not needed.
+        is_only_run = len(self._waiting) * len(self._context.cluster.nodes) > max_work
+        first = self._run(DecisionTrace((), first_branch), choose=likely_branch if is_only_run else None)
         runs, is_complete = [first], True
         displaces = bool(first.simulation.displaced)
         if first.simulation.draws or not self._times.are_all_known or first.is_truncated:
@@ -161,11 +163,19 @@ class Server:
         pace = self._draws.paces(seed) if has_pace else AT_ONCE
         return self._run(DecisionTrace((), self._draws.choices(seed)), waiting, pace)
 
-    def _run(self, trace: DecisionTrace, waiting: Sequence[Waiting] | None = None, pace: Pace = AT_ONCE) -> _Run:
+    def _run(
+        self,
+        trace: DecisionTrace,
+        waiting: Sequence[Waiting] | None = None,
+        pace: Pace = AT_ONCE,
+        choose: Choose | None = None,
+    ) -> _Run:
         context = self._context
         simulation, assumptions, after = simulate(
             pace.in_drawn_order(context.cluster),
-            SimulationStart(choose=trace.choose, pace=pace, waiting=self._waiting if waiting is None else waiting),
+            SimulationStart(
+                choose=choose or trace.choose, pace=pace, waiting=self._waiting if waiting is None else waiting
+            ),
             self._scheduler,
             now=context.time,
             limits=LIMITS,

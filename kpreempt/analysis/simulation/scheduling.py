@@ -100,6 +100,7 @@ class Scheduling:
             records_steps=False,
             records_scores=False,
             records_nodes=False,
+            records_odds=self._choose is not likely_branch,
             is_popped=True,
         )
         if verdict.outcome not in FINDS_A_NODE:
@@ -111,6 +112,9 @@ class Scheduling:
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
         """The result of a decision, and the nodes between which it was drawn, if any."""
+        if self._choose is likely_branch:
+            self.draws += 1
+            return _likely(verdict), []
         branches = branches_of(verdict, self._kind_of)
         if len(branches) > 1:
             branches = [each for each in branches if self._is_possible(each, verdict)] or branches
@@ -221,6 +225,20 @@ Alike = Callable[[str], Hashable]
 def first_branch(branches: Sequence[Branch]) -> Branch:
     """The first branch, which is the verdict's own result."""
     return branches[0]
+
+
+def likely_branch(branches: Sequence[Branch]) -> Branch:
+    """The first branch; with this choice, the others are not even determined, and every decision counts as a draw."""
+    return branches[0]
+
+
+def _likely(verdict: Verdict) -> Branch:
+    if verdict.outcome is Outcome.LANDS:
+        return Branch(node=(verdict.lands_on or verdict.chosen_nodes)[0])
+    node = verdict.nominated_nodes[0]
+    evicted = [victim for victim in verdict.victims[node] if not victim.terminating]
+    violated = {victim.pod: [use.budget for use in victim.budgets if use.remaining < 0] for victim in evicted}
+    return Branch(node=node, leaving=list(violated), violated=violated)
 
 
 def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:

@@ -258,6 +258,8 @@ class Cycle:
             if plugin_scores and extender_session is not None and len(feasible) > 1:
                 given = extender_session.prioritize(feasible)
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
+        if sums is not None and not self._state.records_odds:
+            return self._likely(evaluated, feasible, sums, sampling)
         names = [node_info.node.metadata.name for node_info in feasible]
         scores = self._totals(plugin_scores) if sums is None else dict(zip(names, sums, strict=True))
         best = max(scores.values())
@@ -274,6 +276,26 @@ class Cycle:
             chosen_nodes=chosen,
             # The real scheduler tries the nominated node first, and if it fits, chooses it without scoring.
             lands_on=[nominated] if is_taken else chosen,
+            devices=devices_on(scores, self._state),
+            sampling=None if is_taken else sampling,
+        )
+
+    def _likely(
+        self, evaluated: dict[str, Status], feasible: list[NodeInfo], sums: Sequence[int], sampling: Sampling | None
+    ) -> Verdict:
+        """The verdict with the best nodes only."""
+        best = max(sums)
+        chosen = [each.name for each, total in zip(feasible, sums, strict=True) if total == best]
+        nominated = self._pod.status.nominated_node_name
+        is_taken = bool(nominated) and self._takes_nominated and any(each.name == nominated for each in feasible)
+        scores = dict.fromkeys([nominated] if is_taken else chosen, best)
+        return self._verdict(
+            Outcome.LANDS,
+            filter=evaluated,
+            feasible_nodes=list(scores),
+            scores=scores,
+            chosen_nodes=chosen,
+            lands_on=list(scores),
             devices=devices_on(scores, self._state),
             sampling=None if is_taken else sampling,
         )

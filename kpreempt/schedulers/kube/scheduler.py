@@ -237,6 +237,7 @@ class KubeScheduler:
         records_steps: bool = True,
         records_scores: bool = True,
         records_nodes: bool = True,
+        records_odds: bool = True,
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
@@ -246,9 +247,9 @@ class KubeScheduler:
         report shows, and on big clusters it takes a fraction of the time. Without ``records_scores``, the verdict has
         only each node's total score, omits those steps if they are expensive, and has only the candidates that may be
         chosen. Without ``records_nodes``, if clusters follow one another, it has only one node for each way in which a
-        plugin rejects nodes. ``phases`` are ``filter``, then ``score``, or ``dryRun`` and ``choice``. A pod that
-        ``is_popped`` from a queue with this scheduler's ``queue_rules`` was already admitted: out-of-tree plugins no
-        longer hold it back, whatever has changed since.
+        plugin rejects nodes. Without ``records_odds``, it has only the likely result. ``phases`` are ``filter``, then
+        ``score``, or ``dryRun`` and ``choice``. A pod that ``is_popped`` from a queue with this scheduler's
+        ``queue_rules`` was already admitted: out-of-tree plugins no longer hold it back, whatever has changed since.
 
         If the cluster does not have the scheduler's own order of pods, the verdict describes what other orders of equal
         pods would result in. Equal volumes are in the order of a Go map, which no input shows.
@@ -283,6 +284,7 @@ class KubeScheduler:
             records_steps=records_steps,
             records_scores=records_scores,
             records_nodes=records_nodes,
+            records_odds=records_odds,
             phases=phases,
             findings=findings,
             scheduling_findings=framework.memory.of_scheduling_key(pod)

@@ -39,10 +39,10 @@ class CycleState:
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
     ``records_steps`` requests every step of every dry run as evidence, not just for the best candidates;
     ``records_scores`` requests each plugin's scores, not just the totals; without both, no steps are recorded.
-    ``records_nodes`` requests the rejection of every node, not just of some. ``phases`` measures time. ``findings`` has
-    cached results for equivalent pods on the cluster's nodes, if there is a cache, and ``scheduling_findings`` those
-    for pods with the same requirements on a node. ``places`` are the positions of the feasible nodes in the cluster's
-    list, if they are scored in bulk.
+    ``records_nodes`` requests the rejection of every node, not just of some, and ``records_odds`` what chance and
+    unknown orders could lead to. ``phases`` measures time. ``findings`` has cached results for equivalent pods on the
+    cluster's nodes, if there is a cache, and ``scheduling_findings`` those for pods with the same requirements on a
+    node. ``places`` are the positions of the feasible nodes in the cluster's list, if they are scored in bulk.
     """
 
     __slots__ = (
@@ -52,6 +52,7 @@ class CycleState:
         "phases",
         "places",
         "records_nodes",
+        "records_odds",
         "records_scores",
         "records_steps",
         "scheduling_findings",
@@ -63,6 +64,7 @@ class CycleState:
         records_steps: bool = True,
         records_scores: bool = True,
         records_nodes: bool = True,
+        records_odds: bool = True,
         phases: Phases = NO_PHASES,
         findings: PodCache | None = None,
         scheduling_findings: PodCache | None = None,
@@ -73,6 +75,7 @@ class CycleState:
         self.records_steps = records_steps
         self.records_scores = records_scores
         self.records_nodes = records_nodes
+        self.records_odds = records_odds
         self.places: Integers | None = None
         self._data: dict[str | TreeKey, object] = {}
         self._skip_filter_plugins: frozenset[str] = frozenset()
@@ -99,6 +102,7 @@ class CycleState:
             records_steps=self.records_steps,
             records_scores=self.records_scores,
             records_nodes=self.records_nodes,
+            records_odds=self.records_odds,
             phases=self.phases,
             findings=self.findings,
             scheduling_findings=self.scheduling_findings,

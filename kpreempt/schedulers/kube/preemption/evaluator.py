@@ -131,9 +131,13 @@ class Evaluator:
                 pod.status.nominated_node_name not in filtered.statuses and extender_session_of(state) is None
             )
             odds = (
-                self._odds(names, helped, search_order(filtered, is_list_known=is_list_known)) if is_default else None
+                self._odds(names, helped, search_order(filtered, is_list_known=is_list_known))
+                if is_default and state.records_odds
+                else None
             )
-        alternatives = self._alternatives(state, helped, victims, criteria, selection, is_default=is_default)
+        alternatives = None
+        if state.records_odds:
+            alternatives = self._alternatives(state, helped, victims, criteria, selection, is_default=is_default)
         if reviewed is not None:
             candidates = reviewed
         elif state.records_scores:
