@@ -1,15 +1,16 @@
 // Command controlplane runs a throw-away Kubernetes control plane on loopback: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler and, playing the kubelets of annotated nodes, kwok. Each has its own port and
 // writes its log into one folder. A line of JSON on standard output says when it is ready; it stops on SIGTERM, SIGINT,
-// and at the end of standard input.
+// and at the end of standard input. A line "stop COMPONENT" or "start COMPONENT" on standard input stops a component
+// or starts it again; a line with the component's name on standard output says that this is done.
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -69,9 +70,16 @@ func main() {
 func run(given options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	requests := make(chan string)
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
+		defer stop()
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			select {
+			case requests <- lines.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
 	}()
 	plane, err := newPlane(given)
 	if err != nil {
@@ -96,5 +104,5 @@ func run(given options) error {
 		return err
 	}
 	fmt.Println(string(line))
-	return plane.wait(ctx)
+	return plane.serve(ctx, requests)
 }

@@ -268,16 +268,73 @@ func (p *plane) ended(gone *component) error {
 	return fmt.Errorf("%s ended (%s):\n%s", gone.name, gone.command.ProcessState, strings.Join(lines, "\n"))
 }
 
-// wait returns when the control plane is asked to stop, or with an error when a component ends.
-func (p *plane) wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case gone := <-p.died:
-		return p.ended(gone)
-	case err := <-p.etcd.Err():
-		return fmt.Errorf("etcd: %w", err)
+// serve does what the requests say, and returns when the control plane is asked to stop, or with an error when a
+// component ends by itself.
+func (p *plane) serve(ctx context.Context, requests <-chan string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case request := <-requests:
+			if err := p.answer(ctx, request); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+		case gone := <-p.died:
+			return p.ended(gone)
+		case err := <-p.etcd.Err():
+			return fmt.Errorf("etcd: %w", err)
+		}
 	}
+}
+
+// answer stops the component of a request, or starts it again and waits until it is ready.
+func (p *plane) answer(ctx context.Context, request string) error {
+	ctx, cancel := context.WithTimeout(ctx, p.within)
+	defer cancel()
+	verb, name, _ := strings.Cut(request, " ")
+	switch {
+	case verb == "stop":
+		if err := p.halt(ctx, name); err != nil {
+			return err
+		}
+	case verb == "start" && name == "kube-scheduler":
+		if err := p.launch(name, p.schedulerArguments()); err != nil {
+			return err
+		}
+		if err := p.ready(ctx, name, "/readyz"); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("can't %q", request)
+	}
+	fmt.Println(name)
+	return nil
+}
+
+// halt kills a component, so that it leaves everything as it is, and returns when it is gone.
+func (p *plane) halt(ctx context.Context, name string) error {
+	for i, one := range p.running {
+		if one.name != name {
+			continue
+		}
+		p.running = append(p.running[:i], p.running[i+1:]...)
+		_ = one.command.Process.Kill()
+		for {
+			select {
+			case gone := <-p.died:
+				if gone == one {
+					return nil
+				}
+				return p.ended(gone)
+			case <-ctx.Done():
+				return fmt.Errorf("%s doesn't end: %w", name, ctx.Err())
+			}
+		}
+	}
+	return fmt.Errorf("%s doesn't run", name)
 }
 
 // stop ends all components, the last started first, and removes a temporary folder.
