@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from kpreempt.scheduler_table import DEFAULT_VERSION
@@ -64,7 +64,7 @@ class ControlPlane:
         )
         self._connection: http.client.HTTPSConnection
         try:
-            ready = json.loads(self._first_line())
+            ready = json.loads(self._line("the control plane did not become ready"))
         except BaseException:
             self._stop()
             raise
@@ -97,14 +97,22 @@ class ControlPlane:
             self._process.wait()
         self._process.stdout.close()
 
-    def _first_line(self) -> bytes:
+    def _line(self, otherwise: str) -> bytes:
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             line = self._process.stdout.readline() if selector.select(READY_SECONDS) else b""
         if not line:
-            raise RuntimeError("the control plane did not become ready")
+            raise RuntimeError(otherwise)
         return line
+
+    def control(self, verb: Literal["stop", "start"], component: str) -> None:
+        """Stop ``kube-scheduler``, or start it again and wait until it is ready."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{verb} {component}\n".encode())
+        self._process.stdin.flush()
+        answer = self._line(f"{component} did not {verb}")
+        assert answer.decode().strip() == component, answer
 
     def metrics(self, component: str) -> dict[str, float]:
         """The current metrics of ``kube-scheduler`` or ``kube-controller-manager``, by name and labels."""

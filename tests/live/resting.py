@@ -35,17 +35,18 @@ class _Look(NamedTuple):
     state: object
 
 
-def at_rest(plane: ControlPlane) -> Objects:
+def at_rest(plane: ControlPlane, *, is_held: bool = False) -> Objects:
     """Return all objects by kind once the cluster is idle. Raises ``AssertionError`` with the remaining activity.
 
     In an idle cluster every pod with a node runs, every other pod has been tried without success, no pod is
     terminating, the statuses of workloads match their pods, and the scheduler and the controllers have no work.
+    If the scheduler ``is_held``, the other pods have not been tried, and its work does not count.
     """
     end = time.monotonic() + PATIENCE_SECONDS
-    last = _look(plane)
+    last = _look(plane, is_held)
     while time.monotonic() < end:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-        look = _look(plane)
+        look = _look(plane, is_held)
         if not look.unrest and look.state == last.state:
             return look.objects
         last = look
@@ -57,9 +58,9 @@ def objects_of(plane: ControlPlane) -> Objects:
     return {kind: plane.request("GET", path)["items"] for kind, path in RESOURCES.items()}
 
 
-def _look(plane: ControlPlane) -> _Look:
+def _look(plane: ControlPlane, is_held: bool) -> _Look:
     # Metrics are read first: anything written meanwhile shows in the objects.
-    busy, work = _work(plane)
+    busy, work = _work(plane, is_held)
     objects = objects_of(plane)
     versions = {
         each["metadata"]["uid"]: each["metadata"]["resourceVersion"]
@@ -68,14 +69,14 @@ def _look(plane: ControlPlane) -> _Look:
         if kind != "Node"
         for each in items
     }
-    return _Look(objects, [*busy, *_unrest(objects)], (work, versions))
+    return _Look(objects, [*busy, *_unrest(objects, is_held)], (work, versions))
 
 
-def _work(plane: ControlPlane) -> tuple[list[str], object]:
+def _work(plane: ControlPlane, is_held: bool) -> tuple[list[str], object]:
     """The current work of the scheduler and the controllers, and how much they have done so far."""
-    scheduler = plane.metrics("kube-scheduler")
+    scheduler = {} if is_held else plane.metrics("kube-scheduler")
     manager = plane.metrics("kube-controller-manager")
-    busy = [f"the scheduler's {name} queue" for name in ("active", "backoff") if scheduler[_pending(name)]]
+    busy = [f"the scheduler's {name} queue" for name in ("active", "backoff") if scheduler.get(_pending(name))]
     added = {name: manager.get(f'workqueue_adds_total{{name="{name}"}}') for name in _QUEUES}
     done = {name: manager.get(f'workqueue_work_duration_seconds_count{{name="{name}"}}') for name in _QUEUES}
     busy += [f"the controllers' {name} queue" for name in _QUEUES if added[name] != done[name]]
@@ -87,9 +88,10 @@ def _pending(queue: str) -> str:
     return f'scheduler_pending_pods{{queue="{queue}"}}'
 
 
-def _unrest(objects: Objects) -> list[str]:
+def _unrest(objects: Objects, is_held: bool) -> list[str]:
     lines = [f"node {each['metadata']['name']} is not ready" for each in objects["Node"] if not is_ready(each)]
-    lines += [line for pod in objects["Pod"] if (line := _unrest_of_pod(pod))]
+    pods = [each for each in objects["Pod"] if each["spec"].get("nodeName") or not is_held]
+    lines += [line for pod in pods if (line := _unrest_of_pod(pod))]
     for kind, items in objects.items():
         for each in items:
             seen = each.get("status", {}).get("observedGeneration", 0)

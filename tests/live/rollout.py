@@ -67,18 +67,7 @@ class Stage:
 
     def after(self, happens: Callable[[], object], before: Objects) -> Rollout:
         """Return the effect of calling ``happens`` once the cluster is idle."""
-        version = self.plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
-        # Read while it happens: a busy server drops the first changes before the last are there.
-        watch = self.plane.watch(RESOURCES["Pod"], version)
-        with ThreadPoolExecutor(1) as reader:
-            preempted = reader.submit(_preempted, watch)
-            try:
-                happens()
-                after = at_rest(self.plane)
-                self.plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
-                deleted = preempted.result(PATIENCE_SECONDS)
-            finally:
-                watch.close()
+        after, deleted = preempted_while(self.plane, happens)
         tops = tops_of(before) | tops_of(after)
         victims = [(workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in deleted]
         return Rollout(standings(before), standings(after), victims)
@@ -136,6 +125,24 @@ class Stage:
         except RefusedError:
             # Dependents are deleted with their owner, perhaps before their turn.
             return
+
+
+def preempted_while(plane: ControlPlane, happens: Callable[[], object]) -> tuple[Objects, list[Object]]:
+    """The objects once the cluster is idle after a call of ``happens``, and the pods that were preempted meanwhile."""
+    version = plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
+    # Read while it happens: a busy server drops the first changes before the last are there.
+    watch = plane.watch(RESOURCES["Pod"], version)
+    with ThreadPoolExecutor(1) as reader:
+        preempted = reader.submit(_preempted, watch)
+        try:
+            happens()
+            after = at_rest(plane)
+            plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
+            deleted = preempted.result(PATIENCE_SECONDS)
+        finally:
+            watch.close()
+    plane.request("DELETE", f"{PODS}/{_MARK}")
+    return after, deleted
 
 
 def documents_of(path: Path) -> list[Object]:
