@@ -225,6 +225,13 @@ class SimulatedCluster:
             self._replace(new)
         return changed
 
+    def clear_nomination(self, key: str) -> tuple[Pod, Pod]:
+        """Clear the nomination of a pod; returns it as it was and as it is."""
+        old = self.pods[key]
+        new = replace_in(old, "status", nominated_node_name="")
+        self._replace(new)
+        return old, new
+
     def mark_preempted(self, key: str) -> None:
         """Add the scheduler's eviction condition to a pod; a preemptor waits for victims that have it."""
         pod = self.pods[key]

@@ -521,6 +521,11 @@ class _Run:
                 if pod.key not in self._still_waiting:
                     self._note(StepKind.PENDING, pod, message=message)
         self._scheduling.unbound(pod.key, verdict)
+        is_refused = verdict.eligibility is not None and not verdict.eligibility.eligible
+        if pod.status.nominated_node_name and verdict.outcome is Outcome.UNSCHEDULABLE and not is_refused:
+            # No candidate for a preemption was found (``Preempt``).
+            old, new = self.cluster.clear_nomination(pod.key)
+            self._queue.update(old, new, self.cluster.now)
 
     def _schedule(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)

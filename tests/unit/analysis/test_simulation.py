@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
+from kpreempt.analysis.queue.waiting import Waiting
 from kpreempt.analysis.simulation.client import Client, Controller
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
@@ -113,6 +114,18 @@ def test_a_preemptor_whose_victims_are_terminating_evicts_no_other_pod() -> None
     found = simulate_scenario([*victims, leaving, small], NEW, nodes=2)
     assert sorted(each.pod for each in found.displaced) == ["shop/quick", "shop/slow"]
     assert found.starts_at == {"shop/new": 90}
+
+
+def test_a_pod_that_finds_no_victim_on_its_nominated_node_gives_the_node_up() -> None:
+    other = make_pod("other", node="n1", cpu="1", priority=1000)
+    nominated, small = (
+        make_pod("nominated", cpu="2", priority=10, nominated="n1"),
+        make_pod("small", cpu="1", priority=10),
+    )
+    cluster = ClusterSnapshot(nodes=[make_node("n1", cpu="2")], pods=[other, nominated, small])
+    waiting = [Waiting(pod, NOW, NOW) for pod in (nominated, small)]
+    found, *_ = simulate(cluster, SimulationStart(waiting=waiting), KubeScheduler(), now=NOW)
+    assert tale(found) == ["0 Bound small"]
 
 
 def racing(pace: Pace) -> Simulation:
