@@ -199,12 +199,14 @@ def _times_of_creation(pods: Sequence[Pod], at: datetime) -> dict[str, _Interval
 def _times_of_attempt(pod: Pod, attempts: FailedAttempts, at: datetime) -> _Interval:
     """Between which times a pod was last tried.
 
-    The condition only has the time of the first failure, and repeated events are not always recorded.
+    The condition only has the time of the first failure, and repeated events are not always recorded. The time of a
+    snapshot has whole seconds, so that events of its last second seem to be later.
     """
     rejection = rejection_of(pod)
     reported = [queue_time(pod, attempts).time, rejection.last_probe_time if rejection else None]
-    last = min(max((time for time in reported if time is not None), default=at), at)
-    return last, last if attempts.is_exact(pod) and at - last < _LONGEST_SINCE_ATTEMPT else at
+    end = at if at.microsecond else at + _SECOND - _MICROSECOND
+    last = min(max((time for time in reported if time is not None), default=at), end)
+    return last, last if attempts.is_exact(pod) and at - last < _LONGEST_SINCE_ATTEMPT else end
 
 
 class UnknownTimes:

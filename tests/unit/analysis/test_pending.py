@@ -11,6 +11,7 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.pending.pods import changes_since, explain_pending
 from kpreempt.analysis.pending.states import max_backoff_of
+from kpreempt.analysis.queue.waiting import waiting_pods
 from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
@@ -297,3 +298,16 @@ def test_a_pod_that_the_selector_no_longer_matches_has_neither_landed_nor_gone()
         AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS, is_selected=lambda _: False
     )
     assert changes_since(ask(IT), now, cluster).items == []
+
+
+def test_attempts_of_the_second_of_the_snapshot_keep_their_order() -> None:
+    both = {name: seen(make_pod(name, cpu="8", priority=1), refused=NOW) for name in ("first", "second")}
+    events = [
+        msgspec.structs.replace(failed(pod, NOW), event_time=NOW + MINUTE / 600 * number, series=None)
+        for number, pod in ((2, both["second"]), (1, both["first"]))
+    ]
+    cluster = ClusterSnapshot(nodes=NODES, pods=[both["second"], both["first"]], events=events)
+    context = AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)
+    waiting = waiting_pods(cluster, context.scheduler, lambda: context.scheduler.prepare(cluster), NOW)
+    assert [each.pod.key for each in waiting] == ["shop/first", "shop/second"]
+    assert all(each.is_time_known for each in waiting)
