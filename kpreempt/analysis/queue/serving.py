@@ -132,7 +132,7 @@ class Server:
         first = self._run(DecisionTrace((), first_branch), choose=likely_branch if is_only_run else None)
         runs, is_complete = [first], True
         displaces = bool(first.simulation.displaced)
-        if first.simulation.draws or not self._times.are_all_known or first.is_truncated:
+        if displaces or first.simulation.draws or not self._times.are_all_known or first.is_truncated:
             work = max(first.simulation.attempts * len(self._context.cluster.nodes), 1)
             affordable = min(_RUNS - 1, max_work // work)
             is_complete = False
