@@ -9,8 +9,8 @@ find a node now: they are tried again after their backoff.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from itertools import product
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, pairwise, product
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.algorithms import (
@@ -44,6 +44,8 @@ _HALF = 0.5
 # A scheduler that runs tries a new pod within this time.
 _SOON_TRIED = timedelta(minutes=1)
 _SECOND = timedelta(seconds=1)
+# A scheduler tries many pods within this time.
+_PAUSE = timedelta(seconds=1)
 _MICROSECOND = timedelta(microseconds=1)
 # The earliest and the latest time.
 _Interval = tuple[datetime, datetime]
@@ -180,19 +182,26 @@ def _times_of_creation(pods: Sequence[Pod], at: datetime) -> dict[str, _Interval
     """When pods that were never tried entered the queue: the earliest and the latest time, by key.
 
     Creation times have whole seconds. The resource versions of pods that were not changed since have the order in which
-    the pods of a second were created.
+    the pods of a second were created, and of two requests at the end of a second.
     """
     by_second: dict[datetime, list[Pod]] = {}
     for pod in pods:
         by_second.setdefault(min(pod.metadata.creation_timestamp or at, at), []).append(pod)
     times: dict[str, _Interval] = {}
+    ordered: list[tuple[int, datetime, str]] = []
     for created, together in by_second.items():
         versions = {pod.metadata.resource_version for pod in together}
-        if len(together) == 1 or (len(versions) == len(together) and all(map(str.isdecimal, versions))):
-            ordered = sorted(together, key=lambda pod: int(pod.metadata.resource_version or 0))
-            times |= {pod.key: (created + number * _MICROSECOND,) * 2 for number, pod in enumerate(ordered)}
-        else:
+        is_ordered = len(versions) == len(together) and all(map(str.isdecimal, versions))
+        if len(together) > 1 and not is_ordered:
             times |= {pod.key: (created, min(created + _SECOND, max(at, created))) for pod in together}
+        else:
+            ordered += [(int(pod.metadata.resource_version) if is_ordered else 0, created, pod.key) for pod in together]
+    last = datetime.min.replace(tzinfo=UTC)
+    for _, created, key in sorted(ordered):
+        # A pod that is older than that was changed later, and its version is that of the change.
+        time = last + _MICROSECOND if created <= last < created + 2 * _SECOND else created
+        times[key] = (time, time)
+        last = max(last, time)
     return times
 
 
@@ -215,6 +224,10 @@ class UnknownTimes:
     def __init__(self, waiting: Sequence[Waiting], at: datetime) -> None:
         self._waiting = waiting
         self._at = at
+        # The pods are in order of time: a pause separates attempts at different occasions.
+        times = [each.time for each in waiting]
+        pauses = (later - earlier > _PAUSE for earlier, later in pairwise(times))
+        self._rounds = list(accumulate(pauses, initial=0))
         self.are_all_known = len(waiting) < 2 or not any(
             each.may_be_moved or each.unseen is not None or not each.is_time_known for each in waiting
         )
@@ -235,14 +248,15 @@ class UnknownTimes:
     def drawn(self, chance: Callable[[], float]) -> list[Waiting]:
         """The pods in another possible order.
 
-        Pods that the same plugins rejected are tried together again and again, so they keep their order. Their last
-        attempt is the known one in half of all cases, and otherwise at any time since.
+        Pods that the same plugins rejected one after the other are tried together again and again, so they keep their
+        order. Their last attempt is the known one in half of all cases, and otherwise at any time since. Pods whose
+        known attempts are further apart have been tried together since, perhaps, in any order.
         """
-        shifts: dict[tuple[frozenset[str], bool], tuple[float, bool, bool]] = {}
+        shifts: dict[tuple[frozenset[str], bool, int], tuple[float, bool, bool]] = {}
         found = []
         for number, each in enumerate(self._waiting):
             time, is_moved, plugins = each.time, each.is_moved, each.plugins
-            kind = plugins or each.unseen or frozenset(), each.may_be_moved
+            kind = plugins or each.unseen or frozenset(), each.may_be_moved, self._rounds[number]
             if kind not in shifts:
                 shifts[kind] = max(2 * chance() - 1, 0.0), chance() < _HALF, chance() < _HALF
             shift, move, was_tried = shifts[kind]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.pending.pods import changes_since, explain_pending
 from kpreempt.analysis.pending.states import max_backoff_of
-from kpreempt.analysis.queue.waiting import waiting_pods
+from kpreempt.analysis.queue.waiting import UnknownTimes, Waiting, waiting_pods
 from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
@@ -300,14 +301,44 @@ def test_a_pod_that_the_selector_no_longer_matches_has_neither_landed_nor_gone()
     assert changes_since(ask(IT), now, cluster).items == []
 
 
+def queued(*pods: Pod, events: list[Event] | None = None) -> list[Waiting]:
+    """The queue at ``NOW``."""
+    cluster, scheduler = ClusterSnapshot(nodes=NODES, pods=list(pods), events=events or []), scheduler_for()
+    return waiting_pods(cluster, scheduler, lambda: scheduler.prepare(cluster, now=NOW), NOW)
+
+
 def test_attempts_of_the_second_of_the_snapshot_keep_their_order() -> None:
-    both = {name: seen(make_pod(name, cpu="8", priority=1), refused=NOW) for name in ("first", "second")}
+    first, second = (seen(make_pod(name, cpu="8", priority=1), refused=NOW) for name in ("first", "second"))
     events = [
         msgspec.structs.replace(failed(pod, NOW), event_time=NOW + MINUTE / 600 * number, series=None)
-        for number, pod in ((2, both["second"]), (1, both["first"]))
+        for number, pod in ((2, second), (1, first))
     ]
-    cluster = ClusterSnapshot(nodes=NODES, pods=[both["second"], both["first"]], events=events)
-    context = AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)
-    waiting = waiting_pods(cluster, context.scheduler, lambda: context.scheduler.prepare(cluster), NOW)
+    waiting = queued(second, first, events=events)
     assert [each.pod.key for each in waiting] == ["shop/first", "shop/second"]
     assert all(each.is_time_known for each in waiting)
+
+
+def made(name: str, version: str, seconds: int) -> Pod:
+    """A pod that was never tried."""
+    pod = seen(make_pod(name), created=NOW + timedelta(seconds=seconds))
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=version))
+
+
+@pytest.mark.parametrize(
+    ("pods", "order"),
+    [
+        pytest.param([("b", "11", -1), ("a", "10", -1)], ["a", "b"], id="of one second: by version"),
+        pytest.param([("b", "11", -2), ("a", "10", -1)], ["a", "b"], id="at the end of a second: by version"),
+        pytest.param([("b", "10", -1), ("a", "11", -9)], ["a", "b"], id="changed later: by time"),
+    ],
+)
+def test_new_pods_are_in_the_order_of_their_creation(pods: list[tuple[str, str, int]], order: list[str]) -> None:
+    assert [each.pod.metadata.name for each in queued(*(made(*each) for each in pods))] == order
+
+
+def test_pods_that_were_tried_at_different_times_may_have_been_tried_together_since_in_any_order() -> None:
+    early, late = (seen(make_pod(name, cpu="8"), refused=NOW - MINUTE) for name in ("early", "late"))
+    waiting = queued(early, late, events=[failed(early, NOW - MINUTE), failed(late, NOW - MINUTE / 2)])
+    times = UnknownTimes(waiting, NOW)
+    orders = {tuple(each.pod.metadata.name for each in times.drawn(Random(seed).random)) for seed in range(20)}
+    assert orders == {("early", "late"), ("late", "early")}
