@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
@@ -20,11 +21,27 @@ _TAINT = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
 _TOLERATION = {"key": "dedicated", "operator": "Exists"}
 _DISKS, _ZONES = ("hdd", "ssd"), ("a", "b", "c")
 _HOST, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-# What the running pods leave free of a node, in parts of it.
-_FREE = (0.0, 0.1, 0.2, 0.4)
 # Milli-CPU that are seldom multiples of each other, so that few nodes and victims are equal.
 _SIZES = (210, 340, 450, 620, 780, 950, 1300, 1750)
 _TOO_LARGE = 90_000
+
+
+class Kind(NamedTuple):
+    """What is drawn: the part of a node that running pods leave free, and the priority classes of pods."""
+
+    free: Sequence[float]
+    running: Sequence[str]
+    pending: Sequence[str]
+
+
+# Few of the pending pods can evict others: after some evictions, their end depends on how fast the components are.
+EVICTING = Kind(
+    (0.1, 0.2, 0.3, 0.4, 0.6),
+    ("low", "mid", "mid", "high"),
+    ("low", "low", "low", "mid", PATIENT, PATIENT, PATIENT, "high"),
+)
+# Nothing happens after the first attempt of each pod.
+REJECTED = Kind((0.0, 0.05, 0.1), ("mid", "high"), ("low", PATIENT))
 
 
 class Running(NamedTuple):
@@ -55,26 +72,25 @@ class Queue:
 
 
 def pods_of(workload: Object) -> int:
-    """How many pods a new workload has at once."""
-    spec = workload["spec"]
-    is_ordered = workload["kind"] == "StatefulSet" and spec["podManagementPolicy"] == "OrderedReady"
-    return 1 if is_ordered else int(spec.get("replicas", 1))
+    """How many pods a new workload has."""
+    return int(workload["spec"].get("replicas", 1))
 
 
-def drawn(random: Random, namespace: str, size: int) -> Queue:
-    """An almost full cluster with about ``size`` pending pods."""
+def drawn(random: Random, namespace: str, size: int, kind: Kind) -> Queue:
+    """An almost full cluster of a kind, with ``size`` pending pods."""
     queue = Queue(namespace)
     names = [f"{namespace}-n{number}" for number in range(random.randint(3, 8) + 1)]
     nodes = [_node(random, name) for name in names]
     queue.nodes, queue.later = nodes[:-1], nodes[-1]
-    free = {name(node): _capacity(node) * (1 - random.choice(_FREE)) for node in queue.nodes}
+    free = {name(node): _capacity(node) * (1 - random.choice(kind.free)) for node in queue.nodes}
     while free:
-        _run(random, queue, free)
+        _run(random, queue, free, kind.running)
     for running in queue.running:
         if running.workload["kind"] != "Pod" and random.random() < 0.4:
             queue.budgets.append(_budget(random, running.workload))
     while queue.size < size:
-        queue.pending.append(_workload(random, queue, f"new-{len(queue.pending)}", min(size - queue.size, 8)))
+        most = min(size - queue.size, 8)
+        queue.pending.append(_workload(random, queue, f"new-{len(queue.pending)}", most, kind.pending))
     return queue
 
 
@@ -105,7 +121,7 @@ def _milli(text: str) -> int:
     return int(text.removesuffix("m"))
 
 
-def _run(random: Random, queue: Queue, free: dict[str, float]) -> None:
+def _run(random: Random, queue: Queue, free: dict[str, float], classes: Sequence[str]) -> None:
     """Add a running workload where there is room, and forget the nodes that are full."""
     cpu = random.choice(_SIZES)
     for each in [each for each, left in free.items() if left < cpu]:
@@ -121,17 +137,17 @@ def _run(random: Random, queue: Queue, free: dict[str, float]) -> None:
     if not placed:
         return
     nodes = list(placed.elements())
-    spec = _pod_spec(random, cpu, random.choice(("low", "low", "mid")))
+    spec = _pod_spec(random, cpu, random.choice(classes))
     if any(each["spec"] for each in queue.nodes if name(each) in placed):
         spec["tolerations"] = [_TOLERATION]
     kind = "Pod" if len(nodes) == 1 and random.random() < 0.5 else random.choice(_WORKLOADS[:-1])
     queue.running.append(Running(_owned(kind, queue.namespace, f"run-{len(queue.running)}", spec, len(nodes)), nodes))
 
 
-def _workload(random: Random, queue: Queue, workload_name: str, most: int) -> Object:
+def _workload(random: Random, queue: Queue, workload_name: str, most: int, classes: Sequence[str]) -> Object:
     kind = random.choice((*_WORKLOADS, "Pod"))
     replicas = 1 if kind == "Pod" else random.randint(1, most)
-    spec = _pod_spec(random, random.choice(_SIZES), random.choice(("low", "mid", "mid", PATIENT, "high")))
+    spec = _pod_spec(random, random.choice(_SIZES), random.choice(classes))
     if random.random() < 0.25:
         spec["nodeSelector"] = random.choice(({"disk": random.choice(_DISKS)}, {_ZONE: random.choice(_ZONES)}))
     if random.random() < 0.3:
@@ -148,10 +164,7 @@ def _workload(random: Random, queue: Queue, workload_name: str, most: int) -> Ob
         spec["containers"][0]["resources"]["requests"]["cpu"] = f"{_TOO_LARGE}m"
     if kind == "Pod" and random.random() < 0.1:
         spec["schedulingGates"] = [{"name": "test.example/gate"}]
-    workload = _owned(kind, queue.namespace, workload_name, spec, replicas)
-    if kind == "StatefulSet" and random.random() < 0.2:
-        workload["spec"]["podManagementPolicy"] = "OrderedReady"
-    return workload
+    return _owned(kind, queue.namespace, workload_name, spec, replicas)
 
 
 def _pod_spec(random: Random, cpu: int, priority_class: str) -> Object:
@@ -175,6 +188,7 @@ def _owned(kind: str, namespace: str, workload_name: str, pod_spec: Object, repl
         "template": {"metadata": {"labels": labels}, "spec": pod_spec},
     }
     if kind == "StatefulSet":
+        # Its controller creates all pods at once, before the scheduler starts.
         spec |= {"serviceName": "none", "podManagementPolicy": "Parallel"}
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
 

@@ -117,7 +117,9 @@ class HoldingPlane(ControlPlane):
         """Whether pods get the priority of the class, which admission learns after a while."""
         spec = {"priorityClassName": class_name, "containers": [{"name": "main", "image": "main:1"}]}
         try:
-            self.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", {"metadata": {"name": "x"}, "spec": spec})
+            self.request(
+                "POST", "/api/v1/namespaces/default/pods?dryRun=All", {"metadata": {"name": "x"}, "spec": spec}
+            )
         except RefusedError:
             return False
         return True

@@ -11,7 +11,6 @@ from kpreempt.cli.process import run
 from tests.live.holding import HoldingPlane, Turn
 from tests.live.observation import key_of
 from tests.live.plane import VERSION, Object
-from tests.live.resting import Objects
 from tests.live.standings import tops_of, workload_of
 
 Served = dict[str, Any]
@@ -30,7 +29,7 @@ def predict(cluster: Path, *options: str) -> Served:
     assert run(["pending", "--snapshot", str(cluster), "-o", f"json={answer}", *options]) == 0
     result = json.loads(answer.read_text(encoding="utf-8"))
     assert result["algorithm"] == f"kube-{VERSION}"
-    served: Served = {"open": [], "displaced": [], "pending": [], **result["served"]}
+    served: Served = {"inTurn": {}, "open": [], "displaced": [], "pending": [], **result["served"]}
     return served
 
 
@@ -40,15 +39,15 @@ def open_pods(served: Served) -> set[str]:
 
 
 def disagreements(served: Served, turn: Turn) -> list[str]:
-    """Predictions that did not happen, and events that were not predicted, one line each."""
-    before = {key_of(each): each for each in turn.before["Pod"] if not each["spec"].get("nodeName")}
-    after = {each["metadata"]["uid"]: each for each in turn.after["Pod"]}
-    became = {key: after.get(each["metadata"]["uid"]) for key, each in before.items()}
-    predicted = served["inTurn"]
-    lines = [f"{key}: not predicted" for key in before.keys() - predicted.keys()]
-    lines += [f"{key}: not in the queue" for key in predicted.keys() - before.keys()]
-    for key in sorted(before.keys() & predicted.keys()):
-        lines += _of_pod(key, predicted[key], became[key], turn.victims.get(key, set()))
+    """Pods that came to another end than predicted, one line each."""
+    became, predicted = _became(turn), served["inTurn"]
+    lines = [f"{key}: not predicted" for key in became.keys() - predicted.keys()]
+    lines += [f"{key}: not in the queue" for key in predicted.keys() - became.keys()]
+    for key in sorted(became.keys() & predicted.keys()):
+        outcome = predicted[key]["outcome"]
+        came = "Removed" if became[key] is None else "Scheduled" if _node(became[key]) else "LeftPending"
+        if outcome != "Open" and came != {"NotServed": "LeftPending"}.get(outcome, outcome):
+            lines.append(f"{key}: {came}, predicted {outcome}")
     scheduled = {key for key, pod in became.items() if _node(pod)}
     for each in served["open"]:
         number = len(scheduled.intersection(each["pods"]))
@@ -57,22 +56,28 @@ def disagreements(served: Served, turn: Turn) -> list[str]:
     least, most = served.get("scheduledMin", 0), served.get("scheduledMax", 0)
     if not least <= len(scheduled) <= most:
         lines.append(f"{len(scheduled)} scheduled, predicted {least} to {most}")
-    if served.get("runs", 1) == 1:
-        lines += _of_replacements(served, turn)
     return lines
 
 
-def _of_pod(key: str, predicted: Object, pod: Object | None, victims: set[str]) -> list[str]:
-    node, outcome = _node(pod), predicted["outcome"]
-    came = "Removed" if pod is None else "Scheduled" if node else "LeftPending"
-    expected = {"NotServed": "LeftPending"}.get(outcome, outcome)
-    lines = [] if expected in ("Open", came) else [f"{key}: {came}, predicted {outcome}"]
-    if node and node not in predicted.get("nodes", []):
-        lines.append(f"{key}: on {node}, predicted {predicted.get('nodes', [])}")
-    certain, others = set(predicted.get("victims", [])), set(predicted.get("otherVictims", []))
-    if not victims <= certain | others or (not others and outcome != "Open" and victims != certain):
-        lines.append(f"{key}: evicts {sorted(victims)}, predicted {sorted(certain)} or {sorted(others)}")
-    return lines
+def details(served: Served, turn: Turn) -> list[str]:
+    """Pods that got other nodes or victims than in any run, and differences between evicted workloads."""
+    became, lines = _became(turn), []
+    for key, each in sorted(served["inTurn"].items()):
+        node, nodes = _node(became.get(key)), each.get("nodes", [])
+        if node and node not in nodes:
+            lines.append(f"{key}: on {node}, predicted {nodes}")
+        victims = turn.victims.get(key, set())
+        certain, others = set(each.get("victims", [])), set(each.get("otherVictims", []))
+        if not victims <= certain | others:
+            lines.append(f"{key}: evicts {sorted(victims)}, predicted {sorted(certain)}, perhaps {sorted(others)}")
+    return [*lines, *_of_replacements(served, turn)] if served.get("runs", 1) == 1 else lines
+
+
+def _became(turn: Turn) -> dict[str, Object | None]:
+    """What became of each pod of the queue, by ``namespace/name``; None if it is gone."""
+    after = {each["metadata"]["uid"]: each for each in turn.after["Pod"]}
+    waiting = [each for each in turn.before["Pod"] if not each["spec"].get("nodeName")]
+    return {key_of(each): after.get(each["metadata"]["uid"]) for each in waiting}
 
 
 def _of_replacements(served: Served, turn: Turn) -> list[str]:
