@@ -224,10 +224,14 @@ class UnknownTimes:
     def __init__(self, waiting: Sequence[Waiting], at: datetime) -> None:
         self._waiting = waiting
         self._at = at
-        # The pods are in order of time: a pause separates attempts at different occasions.
+        # The pods are in order of time: a pause separates attempts at different occasions. Pods that have been pending
+        # for longer all have the same backoff, and have settled into one order.
         times = [each.time for each in waiting]
         pauses = (later - earlier > _PAUSE for earlier, later in pairwise(times))
-        self._rounds = list(accumulate(pauses, initial=0))
+        self._rounds = [
+            0 if at - (each.pod.metadata.creation_timestamp or at) > _SOON_TRIED else number
+            for each, number in zip(waiting, accumulate(pauses, initial=1), strict=False)
+        ]
         self.are_all_known = len(waiting) < 2 or not any(
             each.may_be_moved or each.unseen is not None or not each.is_time_known for each in waiting
         )
@@ -249,7 +253,7 @@ class UnknownTimes:
         """The pods in another possible order.
 
         Pods that the same plugins rejected one after the other are tried together again and again, so they keep their
-        order. Their last attempt is the known one in half of all cases, and otherwise at any time since. Pods whose
+        order. Their last attempt is the known one in half of all cases, and otherwise at any time since. New pods whose
         known attempts are further apart have been tried together since, perhaps, in any order.
         """
         shifts: dict[tuple[frozenset[str], bool, int], tuple[float, bool, bool]] = {}

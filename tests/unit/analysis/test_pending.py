@@ -336,9 +336,17 @@ def test_new_pods_are_in_the_order_of_their_creation(pods: list[tuple[str, str, 
     assert [each.pod.metadata.name for each in queued(*(made(*each) for each in pods))] == order
 
 
-def test_pods_that_were_tried_at_different_times_may_have_been_tried_together_since_in_any_order() -> None:
-    early, late = (seen(make_pod(name, cpu="8"), refused=NOW - MINUTE) for name in ("early", "late"))
-    waiting = queued(early, late, events=[failed(early, NOW - MINUTE), failed(late, NOW - MINUTE / 2)])
+@pytest.mark.parametrize(
+    ("minutes", "orders"),
+    [
+        pytest.param(0.8, {("early", "late"), ("late", "early")}, id="new pods back off for different times"),
+        pytest.param(9, {("early", "late")}, id="all others back off for as long"),
+    ],
+)
+def test_pods_of_which_not_every_attempt_is_known(minutes: float, orders: set[tuple[str, str]]) -> None:
+    created = NOW - minutes * MINUTE
+    early, late = (seen(make_pod(name, cpu="8"), created=created, refused=created) for name in ("early", "late"))
+    waiting = queued(early, late, events=[failed(early, NOW - MINUTE / 2), failed(late, NOW - MINUTE / 4)])
     times = UnknownTimes(waiting, NOW)
-    orders = {tuple(each.pod.metadata.name for each in times.drawn(Random(seed).random)) for seed in range(20)}
-    assert orders == {("early", "late"), ("late", "early")}
+    drawn = (times.drawn(Random(seed).random) for seed in range(20))
+    assert {tuple(each.pod.metadata.name for each in order) for order in drawn} == orders
