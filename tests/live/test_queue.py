@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import pytest
 
 from tests.live.crowded import EVICTING, MAX_PENDING, REJECTED, Kind, Queue, drawn
 from tests.live.holding import HoldingPlane, Turn
+from tests.live.patience import until
 from tests.live.turn_prediction import Served, details, disagreements, open_pods, predict, snapshot
 
 SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
@@ -27,66 +29,67 @@ CERTAIN = 14
 MOST_OPEN = 3
 pytestmark = pytest.mark.live
 
-OPEN: list[int] = []
+
+def test_queues_are_served_as_predicted_and_the_outcome_of_few_pods_is_open(
+    tmp_path: Path, compared: Counter[str]
+) -> None:
+    served = [*_new_queues(tmp_path), *_rejected_queues(tmp_path)]
+    for each in served:
+        compared.update(each.counts)
+    assert {each.name: each.wrong for each in served if each.wrong} == {}
+    numbers = {each.name: len(each.open) for each in served}
+    assert sum(number == 0 for number in numbers.values()) >= CERTAIN, numbers
+    assert max(numbers.values()) <= MOST_OPEN, {each.name: each.open for each in served if each.open}
 
 
-@pytest.fixture(scope="module")
-def plane() -> Iterator[HoldingPlane]:
-    """A control plane for one queue after the other."""
-    with HoldingPlane() as running:
-        yield running
+class _Compared(NamedTuple):
+    """What was wrong about a queue, its open pods, and how much was compared."""
+
+    name: str
+    wrong: list[str]
+    open: set[str]
+    counts: Counter[str]
 
 
-@pytest.fixture(scope="module")
-def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HoldingPlane, Path]]:
-    """The same, and the configuration of its scheduler, in which every backoff is as long as that of old pods."""
-    path = tmp_path_factory.mktemp("configuration") / "scheduler.json"
-    configuration = {
+def _new_queues(folder: Path) -> Iterator[_Compared]:
+    """Queues of pods that were never tried."""
+    with HoldingPlane() as plane:
+        for number in range(UNTRIED):
+            queue = _queue("new", number, UNTRIED, MIN_PENDING, EVICTING)
+            plane.set_up(queue)
+            before = plane.fill(queue)
+            cluster = snapshot(plane, folder)
+            turn = plane.after(plane.release, before)
+            yield _compared(queue, predict(cluster), turn)
+
+
+def _rejected_queues(folder: Path) -> Iterator[_Compared]:
+    """Queues of pods that were tried and rejected, before a node is added."""
+    configuration = folder / "scheduler.json"
+    document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "podInitialBackoffSeconds": BACKOFF_SECONDS,
         "podMaxBackoffSeconds": BACKOFF_SECONDS,
     }
-    path.write_text(json.dumps(configuration), encoding="utf-8")
-    with HoldingPlane(f"-scheduler-config={path}") as running:
-        yield running, path
+    configuration.write_text(json.dumps(document), encoding="utf-8")
+    with HoldingPlane(f"-scheduler-config={configuration}") as plane:
+        for number in range(TRIED):
+            queue = _queue("old", number, TRIED, MIN_TRIED, REJECTED)
+            plane.set_up(queue)
+            turn = plane.after(plane.release, plane.fill(queue))
+            # Nothing shows how long the last attempts are ago, except that they are over.
+            since = time.monotonic()
+            until(partial(_is_past, since + BACKOFF_SECONDS), "the end of the backoff")
+            cluster, node = snapshot(plane, folder), folder / "node.json"
+            turn = plane.after(partial(plane.add, queue.later), turn.after)
+            node.write_text(json.dumps(queue.later), encoding="utf-8")
+            served = predict(cluster, "--add-node", str(node), "--scheduler-config", str(configuration))
+            yield _compared(queue, served, turn)
 
 
-@pytest.mark.parametrize("number", range(UNTRIED))
-def test_a_new_queue_is_served_as_predicted(
-    plane: HoldingPlane, number: int, tmp_path: Path, compared: Counter[str]
-) -> None:
-    queue = _queue("new", number, UNTRIED, MIN_PENDING, EVICTING)
-    plane.set_up(queue)
-    before = plane.fill(queue)
-    cluster = snapshot(plane, tmp_path)
-    turn = plane.after(plane.release, before)
-    served = predict(cluster)
-    _compare(compared, served, turn)
-
-
-@pytest.mark.parametrize("number", range(TRIED))
-def test_rejected_pods_get_a_new_node_as_predicted(
-    settled: tuple[HoldingPlane, Path], number: int, tmp_path: Path, compared: Counter[str]
-) -> None:
-    plane, configuration = settled
-    queue = _queue("old", number, TRIED, MIN_TRIED, REJECTED)
-    plane.set_up(queue)
-    turn = plane.after(plane.release, plane.fill(queue))
-    # Nothing shows how long the last attempts are ago.
-    time.sleep(BACKOFF_SECONDS)
-    cluster, node = snapshot(plane, tmp_path), tmp_path / "node.json"
-    turn = plane.after(partial(plane.add, queue.later), turn.after)
-    node.write_text(json.dumps(queue.later), encoding="utf-8")
-    served = predict(cluster, "--add-node", str(node), "--scheduler-config", str(configuration))
-    _compare(compared, served, turn)
-
-
-def test_the_outcome_of_few_pods_is_open() -> None:
-    if len(OPEN) < UNTRIED + TRIED:
-        pytest.skip("not all queues were served")
-    assert sum(number == 0 for number in OPEN) >= CERTAIN, OPEN
-    assert max(OPEN) <= MOST_OPEN, OPEN
+def _is_past(end: float) -> bool:
+    return time.monotonic() >= end
 
 
 def _queue(name: str, number: int, of: int, least: int, kind: Kind) -> Queue:
@@ -95,15 +98,13 @@ def _queue(name: str, number: int, of: int, least: int, kind: Kind) -> Queue:
     return drawn(Random(f"{SEED} {name} {number}"), f"{name}-{number}", size, kind)
 
 
-def _compare(compared: Counter[str], served: Served, turn: Turn) -> None:
+def _compared(queue: Queue, served: Served, turn: Turn) -> _Compared:
     wrong, others = disagreements(served, turn), details(served, turn)
-    assert wrong == [], others
     if not turn.victims and not served["displaced"]:
-        assert others == []
-    OPEN.append(len(open_pods(served)))
-    compared["queues"] += 1
-    compared["pods in queues"] += len(served["inTurn"])
-    compared["victims"] += sum(map(len, turn.victims.values()))
-    compared["other nodes or victims than reported"] += len(others)
-    for each in served["inTurn"].values():
-        compared[f"pods {each['outcome']}"] += 1
+        wrong = [*wrong, *others]
+    counts = Counter(f"pods {each['outcome']}" for each in served["inTurn"].values())
+    counts["queues"] = 1
+    counts["pods in queues"] = len(served["inTurn"])
+    counts["victims"] = sum(map(len, turn.victims.values()))
+    counts["other nodes or victims than reported"] = len(others)
+    return _Compared(queue.namespace, wrong, open_pods(served), counts)

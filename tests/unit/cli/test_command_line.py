@@ -172,4 +172,4 @@ def test_explain_imports_only_what_is_requested() -> None:
     ]
     assert "EVICT" in run.stdout.upper()
     assert [name for name in loaded if name in others] == []
-    assert len(loaded) <= 226
+    assert len(loaded) <= 228
