@@ -241,7 +241,7 @@ def _node_claim(claim: NodeClaimState, at: datetime | None, is_brief: bool) -> s
 def _not_read(autoscaling: Autoscaling, is_brief: bool) -> Iterable[str]:
     """A sentence per kind that was not read, with what helps."""
     for each in autoscaling.not_read:
-        name, resource, command = _KINDS[each.kind]
+        name, resource, command = _KINDS.get(each.kind, (each.kind, each.kind, ""))
         verb = agree(1 if each.kind == "ConfigMap" else 2, "is")
         if each.status == FORBIDDEN:
             yield f"{name} {verb} not read (403); missing permission: list {resource}"

@@ -104,6 +104,7 @@ class Cycle:
         # The node search, if it stops before all feasible nodes are found.
         self._search: Sampling | None = None
         self._takes_nominated = True
+        self._post_filter: PostFilterResult | None = None
         self._may_miss_errors = False
 
     def run(self) -> Verdict:
@@ -160,10 +161,13 @@ class Cycle:
         return None if is_alone else state.scheduling_findings
 
     def _known_failure(self) -> Verdict | None:
-        """The verdict, without effects, on an earlier pod with the same requirements that found no node here."""
+        """The verdict as on an earlier pod with the same requirements that found no node in this cluster."""
         kind = self._kind()
         known = self._framework.failures.get(kind) if kind is not None else None
-        return msgspec.structs.replace(known, pod=self._frame.pod, effects=[]) if known is not None else None
+        if known is None:
+            return None
+        verdict, post_filter = known
+        return effects_of(msgspec.structs.replace(verdict, pod=self._frame.pod), self._pod, self._cluster, post_filter)
 
     def _remember(self, verdict: Verdict) -> Verdict:
         """Keep the verdict on a pod that finds no node, unless it says anything about this pod alone."""
@@ -172,7 +176,7 @@ class Cycle:
             self._frame.assumptions
         )
         if kind is not None and is_general and not verdict.error:
-            self._framework.failures[kind] = verdict
+            self._framework.failures[kind] = verdict, self._post_filter
         return verdict
 
     def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
@@ -345,6 +349,7 @@ class Cycle:
         result, status = None, SUCCESS
         if self._framework.plugins.post_filters:
             result, status = self._framework.run_post_filter(self._state, self._pod, filtered)
+            self._post_filter = result
         message = no_node_message(
             len(self._node_infos),
             filtered,

@@ -13,6 +13,7 @@ from kpreempt.analysis.algorithms import decide_pending, pending_pods, scheduler
 from kpreempt.analysis.queue.waiting import UNKNOWN_PLUGIN, UnknownTimes, Waiting, queue_of, waiting_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
+from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.verdict.queue import QueueName
@@ -127,7 +128,9 @@ OLD, YOUNG = NOW - 60 * MINUTE, NOW - 10 * SECOND
 )
 def test_since_when_a_pod_waits(pod: Pod, events: list[Event], between: tuple[datetime, datetime]) -> None:
     (waiting,) = found_in(cluster_of(pod, events=events))
-    assert (waiting.time, waiting.latest) == between
+    # The time of a snapshot has whole seconds.
+    is_open = between[0] < between[1] == NOW
+    assert (waiting.time, waiting.latest) == (between[0], NOW + SECOND - MICROSECOND if is_open else between[1])
     assert waiting.is_time_known is (between[0] == between[1])
 
 
@@ -292,7 +295,9 @@ def test_nor_does_what_is_found_of_a_pod_that_should_have_been_tried(cpu: str) -
 
 
 def waits(name: str, time: datetime, latest: datetime | None = None, **fields: Any) -> Waiting:
-    return Waiting(make_pod(name), time, latest or time)._replace(**fields)
+    return Waiting(replace_in(make_pod(name), "metadata", creation_timestamp=OLD), time, latest or time)._replace(
+        **fields
+    )
 
 
 def always(number: float) -> Callable[[], float]:

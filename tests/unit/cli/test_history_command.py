@@ -64,13 +64,14 @@ def test_each_command_runs_and_explains_its_line(kpreempt: Kpreempt) -> None:
     commands = [shlex.split(line)[1:] for line in lines if line.lstrip().startswith("kpreempt ")]
     assert len(commands) == 5
     answers = [kpreempt(*command).stdout.splitlines()[0] for command in commands]
-    assert answers == [
+    starts = [
         "shop/encode-2 lands on node-a; nothing is evicted.",
         "shop/encode-1 lands on node-a; nothing is evicted.",
         "shop/encode-1 was preempted by shop/api (priority 1,000) on node-a, 0s ago.",
         "shop/api preempts 1 pod on node-a and lands there; no budget is violated.",
         "shop/api lands on its nominated node, node-a; nothing is evicted.",
     ]
+    assert [answer for answer, start in zip(answers, starts, strict=True) if not answer.startswith(start)] == []
 
 
 def test_refusals_are_reported_as_their_messages_change(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ class Framework:
         # Whether NumPy is loaded, as it is for big clusters.
         self.rates_at_once = False
         # Verdicts on pods that found no node in this cluster, by the results that are cached for equal requirements.
-        self.failures: dict[PodCache, Verdict] = {}
+        self.failures: dict[PodCache, tuple[Verdict, PostFilterResult | None]] = {}
 
     def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
         """Return the first status that is not Success, with its plugin's name.
