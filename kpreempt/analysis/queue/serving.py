@@ -39,6 +39,8 @@ LIMITS = Limits(attempts=20_000, seconds=QUEUE_SECONDS)
 _RUNS = 20
 # The budget for all further runs, in attempts times nodes.
 _MAX_WORK = 2_000_000
+# An eviction, with what follows, takes as long as this number of other attempts.
+_EVICTION_WORK = 10
 # The limit for the turn of one pod.
 _MAX_WORK_FOR_ONE = 200_000
 # From this cost on, a run takes a second or more.
@@ -133,7 +135,9 @@ class Server:
         runs, is_complete = [first], True
         displaces = bool(first.simulation.displaced)
         if displaces or first.simulation.draws or not self._times.are_all_known or first.is_truncated:
-            work = max(first.simulation.attempts * len(self._context.cluster.nodes), 1)
+            simulation = first.simulation
+            weight = simulation.attempts + _EVICTION_WORK * len(simulation.displaced)
+            work = max(weight * len(self._context.cluster.nodes), 1)
             affordable = min(_RUNS - 1, max_work // work)
             is_complete = False
             if self._times.are_all_known and not displaces and prod(first.widths) <= affordable:
