@@ -31,9 +31,4 @@ def numbers(seed: int) -> Callable[[], float]:
     return random.Random(f"order {seed}").random  # noqa: S311 - not security-relevant
 
 
-def _paces_of_queue(seed: int) -> Pace:
-    """Return the timing for a seed, of components that respond within a second: others fail, which is not simulated."""
-    return Pace(random.Random(f"pace {seed}").random, doublings=5)  # noqa: S311 - not security-relevant
-
-
-DRAWS = Draws(chances, _paces_of_queue, numbers)
+DRAWS = Draws(chances, paces, numbers)

@@ -390,12 +390,11 @@ class Pace:
     In one cluster the scheduler is fast and controllers are slow, in another one it is the other way round.
     """
 
-    def __init__(self, chance: Callable[[], float] | None = None, doublings: int = _DOUBLINGS) -> None:
-        """``doublings`` is how often the average delays may double if components are slow."""
+    def __init__(self, chance: Callable[[], float] | None = None) -> None:
         self._chance = chance
         self._means = {}
         if chance is not None:
-            self._means = {delay: fastest * 2.0 ** (doublings * chance()) for delay, fastest in _FASTEST.items()}
+            self._means = {delay: fastest * 2.0 ** (_DOUBLINGS * chance()) for delay, fastest in _FASTEST.items()}
 
     @property
     def is_at_once(self) -> bool:
