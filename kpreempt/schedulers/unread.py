@@ -19,7 +19,6 @@ from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.unread import unread_of
 
-_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 # If one of these is missing, filters may reject too much, but a pod that lands does land.
 _MISSED_BY_FILTERS = frozenset(
     (
@@ -51,7 +50,7 @@ class DecidedPod:
         self.cluster = cluster
         self.outcome = outcome
         # Whether a pod must be evicted, and whether this pod has claims for devices.
-        self.preempts = outcome in _PREEMPTS
+        self.preempts = outcome.preempts
         self.has_devices = bool(pod.spec.resource_claims)
         self._choices = choices
         self._spreads_by_default = spreads_by_default

@@ -45,6 +45,11 @@ class InTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     reasons: dict[str, int] = {}
 
+    @property
+    def may_evict(self) -> bool:
+        """Whether pods are evicted for it in any run."""
+        return bool(self.victims or self.other_victims)
+
 
 class OpenPods(Record, frozen=True, kw_only=True):
     """Pods of one kind of which only some are scheduled, with the lowest and the highest number in any run."""

@@ -93,3 +93,13 @@ class Outcome(StrEnum):
     def stays_pending(self) -> bool:
         """Whether the scheduler has tried the pod, and neither places nor nominates it now."""
         return self in (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS)
+
+    @property
+    def preempts(self) -> bool:
+        """Whether the scheduler nominates the pod and evicts others for it."""
+        return self in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+
+    @property
+    def finds_node(self) -> bool:
+        """Whether the scheduler places or nominates the pod now."""
+        return self is Outcome.LANDS or self.preempts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import prod
@@ -17,8 +17,8 @@ from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
-from kpreempt.analysis.simulation.runs import DecisionTrace
-from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
+from kpreempt.analysis.simulation.runs import DecisionTrace, run_exhaustive
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
@@ -189,27 +189,9 @@ class Simulations(Generic[SomeSimulated]):
             yield from found
 
     def run_exhaustive(self, limit: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
-        """Simulate every possible choice, up to ``most`` runs; also returns whether these were all.
-
-        The first run takes the first branch of every choice (or is ``first``, already simulated), followed by those
-        that differ from it in one choice, and so on.
-        """
-        found: list[SomeSimulated] = []
-        waiting: deque[tuple[int, ...]] = deque([()])
-        while waiting and len(found) < limit:
-            prefix = waiting.popleft()
-            simulated = (
-                first
-                if first is not None and not found
-                else self._simulate(len(found), DecisionTrace(prefix, first_branch))
-            )
-            found.append(msgspec.structs.replace(simulated, seed=len(found)))
-            for place in range(len(prefix), len(simulated.widths)):
-                other_branches = (
-                    branch for branch in range(simulated.widths[place]) if branch != simulated.chosen[place]
-                )
-                waiting.extend((*simulated.chosen[:place], branch) for branch in other_branches)
-        return found, not waiting and not any(simulated.is_truncated for simulated in found)
+        """Simulate every possible choice, up to ``limit`` runs (``runs.run_exhaustive``), numbered from 0."""
+        found, is_all = run_exhaustive(self._simulate, limit, first)
+        return [msgspec.structs.replace(each, seed=number) for number, each in enumerate(found)], is_all
 
     def run_adaptive(self, seed: int) -> tuple[list[SomeSimulated], bool]:
         """Run as many simulations as needed to cover the possible outcomes; also returns whether these are all.

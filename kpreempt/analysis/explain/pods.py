@@ -21,12 +21,9 @@ from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
-from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, Outcome, PodSummary, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, PodSummary, Verdict
 from kpreempt.verdict.node_report import NodeUse, Occupancy
 from kpreempt.verdict.unread import unread_of
-
-_PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-_NEEDS_CAPACITY = (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS, *_PREEMPTS)
 
 
 class ExplainInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +85,7 @@ def explain_pods(
             records_steps=records_steps or bool(node_name),
             phases=phases,
         )
-        if node_name or (proposes and verdict.outcome in _NEEDS_CAPACITY and cluster.nodes):
+        if node_name or (proposes and (verdict.outcome.stays_pending or verdict.outcome.preempts) and cluster.nodes):
             with phases.phase("remedies"):
                 verdict = _with_remedies(verdict, within, cluster, prepared, explain_input, node_name, now=at)
         remedies = [*verdict.remedies, *(verdict.node_report.remedies if verdict.node_report is not None else ())]

@@ -66,8 +66,6 @@ _MAX_FIRST_REPLICAS = 10
 # A pod is stuck if it should have terminated this many seconds ago.
 _STUCK_AFTER = 60
 
-_EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-
 
 class Situation(msgspec.Struct, frozen=True):
     """A pod in a prepared cluster, and the verdict on it."""
@@ -409,7 +407,7 @@ class _Search:
             if not is_monotonic and not self._has_budget():
                 return None
             verdict = self._decide(situation.prepared, edit_pod(pod, raised(pod, priority)))
-            return verdict if verdict.outcome in (Outcome.LANDS, *_EVICTING) and is_certain(verdict) else None
+            return verdict if verdict.outcome.finds_node and is_certain(verdict) else None
 
         found = first_reaching(priorities, decide, only_grows=is_monotonic)
         return None if found is None or found[1].outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS else found[0]
@@ -425,7 +423,7 @@ class _Search:
             return None
         pod = edit_pod(situation.pod, edit)
         verdict = self._decide(situation.prepared, pod)
-        if verdict.outcome not in (Outcome.LANDS, *_EVICTING):
+        if not verdict.outcome.finds_node:
             return None
         # Other pending pods would compete with the victims, with or without the change. Nominated ones keep their node.
         running = [

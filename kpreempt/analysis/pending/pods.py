@@ -82,8 +82,6 @@ from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
 from kpreempt.verdict.unread import unread_of
 from kpreempt.verdict.waiting import PendingState
 
-_EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-
 
 class Decided(msgspec.Struct, frozen=True):
     """A pending pod with its verdict and state; ``position`` is its position in the queue, if it is queued."""
@@ -184,7 +182,7 @@ def explain_pending(
             for each in placed
             if each.position is not None
             and each.situation.state not in SHOWN_STATES
-            and (each.verdict.outcome.stays_pending or each.verdict.outcome in (Outcome.LANDS, *_EVICTING))
+            and (each.verdict.outcome.stays_pending or each.verdict.outcome.finds_node)
         ]
         num_omitted = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("remedies"):
@@ -281,7 +279,7 @@ def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> Pe
 
 def is_quietly_scheduled(turn: InTurn | None) -> bool:
     """Whether a pod is scheduled in its turn, whatever chance decides, and nothing is evicted for it."""
-    return turn is not None and turn.outcome is TurnOutcome.SCHEDULED and not (turn.victims or turn.other_victims)
+    return turn is not None and turn.outcome is TurnOutcome.SCHEDULED and not turn.may_evict
 
 
 def _with_remedies(
@@ -353,7 +351,7 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
         # A scheduler error; the message of older schedulers contains it.
         is_included = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
         return verdict.reason if is_included else f"{verdict.reason}: {verdict.message}"
-    if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:
+    if verdict.outcome.finds_node:
         return cause_of(verdict.message)
     _, preemption = causes_in(verdict.message)
     own = [part for part in preemption if part.startswith("not eligible")]

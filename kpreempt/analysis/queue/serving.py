@@ -26,8 +26,8 @@ from kpreempt.analysis.algorithms import (
 from kpreempt.analysis.pending.states import counts_in
 from kpreempt.analysis.queue.waiting import UnknownTimes, Waiting, queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
-from kpreempt.analysis.simulation.runs import DecisionTrace
-from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch, likely_branch
+from kpreempt.analysis.simulation.runs import DecisionTrace, run_exhaustive
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, Outcome, Verdict
@@ -131,7 +131,7 @@ class Server:
         """Serve the queue; ``max_work`` limits the further runs, in attempts times nodes."""
         # If no further run is affordable, the other results of a decision are not needed.
         is_only_run = len(self._waiting) * len(self._context.cluster.nodes) > max_work
-        first = self._run(DecisionTrace((), first_branch), choose=likely_branch if is_only_run else None)
+        first = self._run(None if is_only_run else DecisionTrace((), first_branch))
         runs, is_complete = [first], True
         displaces = bool(first.simulation.displaced)
         if displaces or first.simulation.draws or not self._times.are_all_known or first.is_truncated:
@@ -141,7 +141,7 @@ class Server:
             affordable = min(_RUNS - 1, max_work // work)
             is_complete = False
             if self._times.are_all_known and not displaces and prod(first.widths) <= affordable:
-                runs, is_complete = self._exhaust(first, affordable)
+                runs, is_complete = run_exhaustive(lambda _, trace: self._run(trace), affordable + 1, first)
             if not is_complete:
                 is_long = work >= _LONG_WORK
                 orders = list(islice(self._times.extremes(self._kind_of), affordable))
@@ -151,34 +151,20 @@ class Server:
         assumptions = dict.fromkeys(each for run in runs for each in run.assumptions)
         return self._summed_up(runs, is_complete=is_complete), list(assumptions)
 
-    def _exhaust(self, first: _Run, limit: int) -> tuple[list[_Run], bool]:
-        """Every possible choice, up to a number of runs; also returns whether these were all."""
-        runs = [first]
-        todo = _others_than(first, 0)
-        while todo and len(runs) <= limit:
-            prefix = todo.pop(0)
-            run = self._run(DecisionTrace(prefix, first_branch))
-            runs.append(run)
-            todo += _others_than(run, len(prefix))
-        return runs, not todo and not any(run.is_truncated for run in runs)
-
     def _drawn(self, seed: int, *, has_pace: bool) -> _Run:
         waiting = self._times.drawn(self._draws.numbers(seed))
         pace = self._draws.paces(seed) if has_pace else AT_ONCE
         return self._run(DecisionTrace((), self._draws.choices(seed)), waiting, pace)
 
-    def _run(
-        self,
-        trace: DecisionTrace,
-        waiting: Sequence[Waiting] | None = None,
-        pace: Pace = AT_ONCE,
-        choose: Choose | None = None,
-    ) -> _Run:
+    def _run(self, trace: DecisionTrace | None, waiting: Sequence[Waiting] | None = None, pace: Pace = AT_ONCE) -> _Run:
+        """Serve the queue once; without a ``trace``, only the likely result of each decision is determined."""
         context = self._context
         simulation, assumptions, after = simulate(
             pace.in_drawn_order(context.cluster),
             SimulationStart(
-                choose=choose or trace.choose, pace=pace, waiting=self._waiting if waiting is None else waiting
+                choose=trace.choose if trace is not None else None,
+                pace=pace,
+                waiting=self._waiting if waiting is None else waiting,
             ),
             self._scheduler,
             now=context.time,
@@ -195,9 +181,9 @@ class Server:
         return _Run(
             simulation=simulation,
             fates=fates,
-            widths=tuple(trace.widths),
-            chosen=tuple(trace.chosen),
-            is_truncated=trace.is_truncated,
+            widths=tuple(trace.widths) if trace is not None else (),
+            chosen=tuple(trace.chosen) if trace is not None else (),
+            is_truncated=trace is not None and trace.is_truncated,
             assumptions=assumptions,
         )
 
@@ -254,16 +240,6 @@ class Server:
             if each.pod.key in is_open:
                 found.setdefault(kinds[each.pod.key], []).append(each.pod.key)
         return list(found.values())
-
-
-def _others_than(run: _Run, start: int) -> list[tuple[int, ...]]:
-    """The choices that differ from those of a run in one place, from the ``start`` on."""
-    return [
-        (*run.chosen[:place], branch)
-        for place in range(start, len(run.widths))
-        for branch in range(run.widths[place])
-        if branch != run.chosen[place]
-    ]
 
 
 def _fates(waiting: Sequence[Waiting], simulation: Simulation, after: dict[str, Pod]) -> dict[str, _Fate]:

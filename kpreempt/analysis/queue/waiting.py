@@ -30,14 +30,13 @@ from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.kube.queue.backoff import DEFAULT_MAX_BACKOFF
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
-from kpreempt.verdict import Outcome, Verdict
+from kpreempt.verdict import Verdict
 from kpreempt.verdict.queue import QueueName
 
 # Stands for the unknown plugins that rejected a pod which no plugin rejects now; it is assumed to wait for any event.
 UNKNOWN_PLUGIN = "unknown"
 # Stands for all extenders, as in upstream's queue.
 EXTENDER = "Extender"
-_FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 # A pod that stays unschedulable is tried every five minutes, at the next run of a timer with a period of 30 seconds.
 _LONGEST_SINCE_ATTEMPT = timedelta(minutes=5, seconds=30)
 _HALF = 0.5
@@ -89,8 +88,7 @@ def waiting_pods(
     """The pods in the scheduler's queue at a time, in the order in which they entered it.
 
     Pods of other schedulers and pods that are being deleted are left out; gated pods are included. ``known`` are
-    verdicts on pods of the current cluster, by key; the others are computed with the ``prepared`` cluster. Equal times
-    keep the order of the snapshot.
+    verdicts on pods of the current cluster, by key; the others are computed with the ``prepared`` cluster. Equal times keep the order of the snapshot.
     """
     attempts = FailedAttempts(cluster.events)
     max_backoff = scheduler.settings.max_backoff or DEFAULT_MAX_BACKOFF
@@ -119,7 +117,7 @@ def waiting_pods(
             rejecting[id(verdict.filter)] = plugins
         if not plugins or (verdict is not None and verdict.feasible_nodes):
             plugins = frozenset((UNKNOWN_PLUGIN,))
-        finds_node = verdict is not None and verdict.outcome in _FINDS_A_NODE
+        finds_node = verdict is not None and verdict.outcome.finds_node
         if pod.key not in attempted:
             earliest, latest = created[pod.key]
             each = Waiting(pod, earliest, latest, finds_node=finds_node)

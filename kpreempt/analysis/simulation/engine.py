@@ -28,7 +28,6 @@ from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
 from kpreempt.analysis.simulation.scheduling import (
     AT_ONCE,
-    FINDS_A_NODE,
     Choose,
     Pace,
     Scheduling,
@@ -100,9 +99,9 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     nothing recreates their pods, and new pods of ``failing_owners`` never become ready. ``later`` has further stages;
     the first one starts once ``controllers`` and ``arriving`` are done if these are ``is_awaited``, else at once.
     ``waiting`` are the pods in the queue, by default as the cluster shows it; ``observed`` are the keys of those whose
-    start is reported like that of arriving ones.
-    ``run_times`` are for pods that end, by owner; all others keep running. ``operator`` works on the nodes meanwhile.
-    ``choose`` picks one of the possible results of a decision, ``pace`` the duration of each action.
+    start is reported like that of arriving ones. ``run_times`` are for pods that end, by owner; all others keep
+    running. ``operator`` works on the nodes meanwhile. ``choose`` picks one of the possible results of a decision
+    (``None``: the likely one, without finding the others), ``pace`` the duration of each action.
     """
 
     arriving: Sequence[Pod] = ()
@@ -114,7 +113,7 @@ class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
     is_awaited: bool = True
     later: Sequence[Stage] = ()
     run_times: Mapping[OwnerKey, RunTime] = {}
-    choose: Choose = first_branch
+    choose: Choose | None = first_branch
     pace: Pace = AT_ONCE
     operator: Operator | None = None
     waiting: Sequence[Waiting] | None = None
@@ -509,7 +508,7 @@ class _Run:
         if verdict.outcome is Outcome.LANDS:
             self._schedule(pod, verdict)
             return
-        if verdict.outcome in FINDS_A_NODE:
+        if verdict.outcome.finds_node:
             self._evict(pod, verdict)
         else:
             message = verdict.message or verdict.reason

@@ -42,7 +42,8 @@ _SEARCH_TRUNCATED = Assumption(
 class Scheduling:
     """Decides which pod is tried next, and applies the results. Times are in seconds from the start.
 
-    ``choose`` picks one of the possible results of a decision. ``waiting`` are the pods in the queue at the start. A
+    ``choose`` picks one of the possible results of a decision; ``None`` takes the likely one, does not determine the
+    others, and counts every decision as a draw. ``waiting`` are the pods in the queue at the start. A
     plugin that orders the queue gets the cluster at the start, one that holds pods back the current cluster.
     """
 
@@ -50,7 +51,7 @@ class Scheduling:
         self,
         cluster: SimulatedCluster,
         scheduler: Scheduler,
-        choose: Choose,
+        choose: Choose | None,
         waiting: Sequence[Waiting],
     ) -> None:
         self._cluster = cluster
@@ -100,10 +101,10 @@ class Scheduling:
             records_steps=False,
             records_scores=False,
             records_nodes=False,
-            records_odds=self._choose is not likely_branch,
+            records_odds=self._choose is not None,
             is_popped=True,
         )
-        if verdict.outcome not in FINDS_A_NODE:
+        if not verdict.outcome.finds_node:
             self._failed_verdicts[key or equivalence_key_for(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         if verdict.sampling is not None:
@@ -112,7 +113,7 @@ class Scheduling:
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
         """The result of a decision, and the nodes between which it was drawn, if any."""
-        if self._choose is likely_branch:
+        if self._choose is None:
             self.draws += 1
             return _likely(verdict), []
         branches = branches_of(verdict, self._kind_of)
@@ -193,7 +194,6 @@ def _are_alike(one: Pod, other: Pod) -> bool:
     )
 
 
-FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
 # The maximum number of branches per decision.
 _MAX_BRANCHES = 64
 # The maximum number of combinations examined: victims of many kinds have very many.
@@ -224,11 +224,6 @@ Alike = Callable[[str], Hashable]
 
 def first_branch(branches: Sequence[Branch]) -> Branch:
     """The first branch, which is the verdict's own result."""
-    return branches[0]
-
-
-def likely_branch(branches: Sequence[Branch]) -> Branch:
-    """The first branch; with this choice, the others are not even determined, and every decision counts as a draw."""
     return branches[0]
 
 

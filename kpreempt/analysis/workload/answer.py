@@ -23,7 +23,6 @@ from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
 from kpreempt.analysis.remedies.edits import edited
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.quotas import larger_quota
-from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE
 from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName, copies_of
 from kpreempt.analysis.workload.placing import CHOICES, Placed, Placing
 from kpreempt.controllers.stateful_set import ordinal_of
@@ -419,7 +418,7 @@ def _replica(placed: Placed) -> Replica:
     if verdict is None:
         return Replica(pod=placed.pod.key, outcome=Outcome.NOT_SCHEDULED, message=placed.rejected)
     outcome = verdict.outcome
-    if outcome in FINDS_A_NODE and outcome is not Outcome.LANDS:
+    if outcome.preempts:
         outcome = Outcome.PREEMPTS_VIOLATING_BUDGETS if placed.violating else verdict.outcome
     return Replica(
         pod=placed.pod.key,

@@ -11,7 +11,7 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.cluster import is_serving
-from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Branch, Choose, branches_of, first_branch
+from kpreempt.analysis.simulation.scheduling import Branch, Choose, branches_of, first_branch
 from kpreempt.controllers.resource_claims import allocated, released
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceClaim
@@ -94,7 +94,7 @@ class Placing:
             self._quotas.count(pod, 1)
         if verdict is None:
             verdict = self._decide(pod)
-        if verdict.outcome not in FINDS_A_NODE:
+        if not verdict.outcome.finds_node:
             return Placed(pod, verdict)
         branches = branches_of(verdict, self._kind_of)
         branch = branches[0] if len(branches) == 1 else self._choose(branches)
@@ -113,7 +113,7 @@ class Placing:
             self._prepared = self._scheduler.prepare(self.cluster, now=self._now, before=before)
             self._is_stale = False
         verdict = self._scheduler.decide(self._prepared, pod, records_steps=False)
-        if verdict.outcome not in FINDS_A_NODE:
+        if not verdict.outcome.finds_node:
             self._failed_verdicts[key or equivalence_key_for(self._scheduler, pod)] = verdict
         return verdict
 

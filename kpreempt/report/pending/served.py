@@ -28,8 +28,8 @@ def scheduled_parts(items: Sequence[PendingPod], *, is_short: bool) -> Iterator[
         if item.in_turn is not None:
             by_outcome.setdefault(item.in_turn.outcome, []).append(item)
     scheduled = by_outcome.get(TurnOutcome.SCHEDULED, [])
-    evicting = [item for item in scheduled if _evicts(item)]
-    if quiet := [item for item in scheduled if not _evicts(item)]:
+    evicting = [item for item in scheduled if item.in_turn and item.in_turn.may_evict]
+    if quiet := [item for item in scheduled if item.in_turn and not item.in_turn.may_evict]:
         yield f"{len(quiet):,} {agree(len(quiet), 'gets')} scheduled{_named(quiet, is_short=is_short)}", "good"
     if evicting:
         violated = sorted({budget for item in evicting if item.in_turn for budget in item.in_turn.violated})
@@ -85,7 +85,7 @@ def turn_in_brief(item: PendingPod) -> tuple[Span, str]:
     others = f" +{len(turn.nodes) - 1:,}" if len(turn.nodes) > 1 else ""
     node = "".join(turn.nodes[:1]) + others
     match turn.outcome:
-        case TurnOutcome.SCHEDULED if _evicts(item):
+        case TurnOutcome.SCHEDULED if turn.may_evict:
             return Span(f"preempts {_number(turn)}", "bad" if turn.violated else "warn"), node
         case TurnOutcome.SCHEDULED:
             return Span("scheduled", "good"), node
@@ -101,7 +101,7 @@ def turn_in_words(turn: InTurn, runs: int) -> Phrase:
     nodes = join_names(turn.nodes, limit=_NODES).replace(" and ", " or ", 1)
     after = f" after {turn.seconds:,.0f}s" if turn.seconds else ""
     victims = ""
-    if turn.victims or turn.other_victims:
+    if turn.may_evict:
         named = join_names(turn.victims or turn.other_victims)
         others = f" (or {join_names(turn.other_victims)})" if turn.victims and turn.other_victims else ""
         victims = f", preempting {named}{others}"
@@ -141,10 +141,6 @@ def about_runs(served: ServedQueue, *, is_short: bool = False) -> str:
     else:
         how = f"Simulated {served.runs:,} times, because the order or chance matters."
     return " ".join(filter(None, (how, _NOT_SIMULATED_IN_BRIEF if is_short else _NOT_SIMULATED)))
-
-
-def _evicts(item: PendingPod) -> bool:
-    return item.in_turn is not None and bool(item.in_turn.victims or item.in_turn.other_victims)
 
 
 def _number(turn: InTurn) -> str:

@@ -42,7 +42,6 @@ _SHORT = 56
 _UNLIMITED = 1_000_000
 _LONGEST_CAUSE = 200
 _CHANGES_LISTED = 3
-_EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
