@@ -71,7 +71,8 @@ def turn_of(
         return prepared[0]
 
     is_short = len(pending_pods(context.cluster)) * len(context.cluster.nodes) <= _MAX_WORK_FOR_ONE
-    waiting = waiting_pods(context.cluster, scheduler, prepare, at, known={pod.key: verdict})
+    known = {pod.key: verdict}
+    waiting = waiting_pods(context.cluster, scheduler, prepare, at, known=known, decides=is_short)
     if len(waiting) < 2 or all(each.pod.key != pod.key for each in waiting):
         return None, []
     positions = queue_positions(queue_of(scheduler, waiting, at, scheduler.queue_rules(prepare, context.phases)))

@@ -82,13 +82,16 @@ def waiting_pods(
     at: datetime,
     *,
     known: Mapping[str, Verdict] | None = None,
+    decides: bool = True,
     spread: Spread = one_by_one,
     phases: Phases = NO_PHASES,
 ) -> list[Waiting]:
     """The pods in the scheduler's queue at a time, in the order in which they entered it.
 
     Pods of other schedulers and pods that are being deleted are left out; gated pods are included. ``known`` are
-    verdicts on pods of the current cluster, by key; the others are computed with the ``prepared`` cluster. Equal times keep the order of the snapshot.
+    verdicts on pods of the current cluster, by key; the others are computed with the ``prepared`` cluster, unless it
+    neither ``decides`` about pods nor is a what-if: then the plugins are unknown, which does not change the order.
+    Equal times keep the order of the snapshot.
     """
     attempts = FailedAttempts(cluster.events)
     max_backoff = scheduler.settings.max_backoff or DEFAULT_MAX_BACKOFF
@@ -103,7 +106,7 @@ def waiting_pods(
     # Nothing shows that these were tried, although they should have been.
     old = {key for key, (_, latest) in created.items() if at - latest > _SOON_TRIED}
     unknown = [pod for pod in pods if (pod.key in attempted or pod.key in old) and pod.key not in verdicts]
-    if unknown:
+    if unknown and (decides or cluster.is_what_if):
         decided = decide_pending(unknown, scheduler, prepared(), spread=spread, phases=phases)
         verdicts |= {pod.key: verdict for pod, verdict in decided}
     found = []
