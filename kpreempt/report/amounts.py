@@ -188,5 +188,17 @@ def format_since(start: datetime | None, now: datetime | None) -> str:
     return format_duration(seconds)
 
 
+def ago(time: datetime | None, now: datetime | None) -> str:
+    """`` 4m ago``; `` at 2026-...`` if ``now`` is unknown or earlier, and nothing if the time is unknown."""
+    since = "" if time is None else f" {format_since(time, now)}"
+    return since.replace(" since ", " at ") if since.startswith(" since ") else since and f"{since} ago"
+
+
+def so_long(start: datetime | None, now: datetime | None) -> str:
+    """`` for 4m``; `` since 2026-...`` if ``now`` is unknown or earlier, and nothing if the start is unknown."""
+    since = "" if start is None else f" {format_since(start, now)}"
+    return since if not since or since.startswith(" since ") else f" for{since}"
+
+
 def _in_utc(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -15,7 +15,7 @@ from kpreempt.model.event import (
     TRIGGERED_SCALE_UP,
     Autoscaler,
 )
-from kpreempt.report.amounts import agree, count, format_amount, format_duration, format_since, format_time
+from kpreempt.report.amounts import ago, agree, count, format_amount, format_duration
 from kpreempt.report.blocks import Block, Listing, Section, Span, Words, phrase_of, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.verdict.autoscaling import (
@@ -114,18 +114,10 @@ def _about_pods(
         yield [(strong(names), *phrase_of(first)) if names and not number else first, *rest]
 
 
-def _ago(at: datetime | None, now: datetime | None) -> str:
-    """``5m ago``; the time itself if ages cannot be counted."""
-    if at is None:
-        return "at an unknown time"
-    since = format_since(at, now)
-    return f"at {format_time(at)}" if since.startswith("since") else f"{since} ago"
-
-
 def _heading(report: AutoscalerReport, now: datetime | None, *, is_changed: bool = False) -> str:
     outdated = ", before the pod's last change" if report.is_outdated else ""
     outdated = ", about the pod without these changes" if is_changed else outdated
-    return f"{_NAMES[report.autoscaler]}, {_ago(report.at, now)}{outdated}: "
+    return f"{_NAMES[report.autoscaler]}, {ago(report.at, now).strip() or 'at an unknown time'}{outdated}: "
 
 
 def _of_pod(report: AutoscalerReport, pods: PodAutoscaling, now: datetime | None, is_brief: bool) -> list[Words]:
@@ -192,11 +184,11 @@ def _obstacle(obstacle: Obstacle) -> str:
 
 def _about_others(autoscaling: Autoscaling, at: datetime | None, is_brief: bool) -> Iterable[Sequence[Words]]:
     """What is known about claims, node groups, and the autoscalers themselves; and what was not read."""
-    of = f" (status from {_ago(autoscaling.status_at, at)})" if autoscaling.status_at is not None else ""
+    of = f" (status from {ago(autoscaling.status_at, at).strip()})" if autoscaling.status_at is not None else ""
     if autoscaling.is_healthy is False:
         yield [Span(f"Cluster Autoscaler calls the cluster unhealthy, and does not scale it{of}", "warn")]
     if at is not None and autoscaling.status_at is not None and at - autoscaling.status_at > _STALE:
-        written = _ago(autoscaling.status_at, at)
+        written = ago(autoscaling.status_at, at).strip()
         yield [Span(f"Cluster Autoscaler last wrote its status {written}, and may not be running", "warn")]
     groups = [words for group in autoscaling.node_groups if (words := _node_group(group, is_brief))]
     claims = [_node_claim(each, at, is_brief) for each in autoscaling.claims]

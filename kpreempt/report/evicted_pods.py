@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 
-from kpreempt.report.amounts import agree, count, format_since, format_time
+from kpreempt.report.amounts import ago, agree, count
 from kpreempt.report.blocks import Phrase, Report, Section, Span, Table, Words, columns, strong
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
@@ -97,15 +96,10 @@ def _cause_row(words: str, group: list[tuple[EvictedPod, PodTermination]], optio
     nodes = list(dict.fromkeys(item.node for _, item in group if item.node))
     times = [item.at for _, item in group if item.at is not None]
     pods = len({each.victim.pod for each, _ in group})
-    last = _when(max(times), options) if times else "-"
+    last = ago(max(times), options.now).removeprefix(" at").strip() if times else "-"
     return [f"{pods:,}", last, join_names(nodes) if nodes else "-", words]
 
 
 def _pod_row(each: EvictedPod, item: PodTermination, options: RenderOptions) -> list[Words]:
-    when = _when(item.at, options) if item.at is not None else "-"
+    when = ago(item.at, options.now).removeprefix(" at").strip() or "-"
     return [when, strong(each.victim.pod), item.node or "-", brief(item)]
-
-
-def _when(at: datetime, options: RenderOptions) -> str:
-    since = format_since(at, options.now)
-    return format_time(at) if since.startswith("since") else f"{since} ago"

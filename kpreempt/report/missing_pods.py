@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kpreempt.model.creation_failures import parse_failure
 from kpreempt.model.event import CreationStep
-from kpreempt.report.amounts import agree, count, format_duration, format_since
+from kpreempt.report.amounts import ago, agree, count, format_duration
 from kpreempt.report.blocks import Block, Code, Listing, Phrase, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.quoting import shortened
@@ -140,15 +140,10 @@ def _reason_of(failure: FailedCreation) -> str:
 def _attempts(failure: FailedCreation, at: datetime | None) -> str:
     """How often it failed, and when last."""
     last = failure.last_attempt
-    when = "" if last is None else _when(last, at)
+    when = ago(last, at).strip()
     if failure.attempts:
         return f" ({count(failure.attempts, 'failed attempt')}{f', the last {when}' if when else ''})"
-    return f" (first reported {_when(failure.since, at)})" if failure.since is not None else ""
-
-
-def _when(time: datetime, at: datetime | None) -> str:
-    since = format_since(time, at)
-    return f"at {since.removeprefix('since ')}" if since.startswith("since") else f"{since} ago"
+    return f" (first reported {ago(failure.since, at).strip()})" if failure.since is not None else ""
 
 
 def _state_of(pod: AwaitedPod) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from kpreempt.report.amounts import agree, count, format_duration, format_since, format_time
+from kpreempt.report.amounts import ago, agree, count, format_duration, format_time, so_long
 from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, joined, strong
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
@@ -173,13 +173,8 @@ def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
     facts = [f"priority {pod.priority:,}"]
     if pod.time is not None:
         # How long the pod has been waiting, or when it was tried.
-        since = format_since(pod.time, at)
-        is_span = not since.startswith("since")
-        if pod.queue in (QueueName.ACTIVE, QueueName.GATED):
-            when = f"waiting for {since}" if is_span else f"waiting {since}"
-        else:
-            when = f"tried {since} ago" if is_span else f"tried at {format_time(pod.time)}"
-        facts.append(when)
+        is_waiting = pod.queue in (QueueName.ACTIVE, QueueName.GATED)
+        facts.append(f"waiting{so_long(pod.time, at)}" if is_waiting else f"tried{ago(pod.time, at)}")
     if pod.attempts:
         facts.append(f"{pod.attempts:,} {'attempt' if pod.attempts == 1 else 'attempts'}")
     if pod.backoff_until is not None and (at is None or pod.backoff_until >= at):

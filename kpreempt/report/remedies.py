@@ -145,7 +145,7 @@ def change_in_words(change: Change, own: str = "") -> str:
     if change.kind is ChangeKind.REPAIR:
         return f"repair {subject}"
     if change.kind is ChangeKind.ADD_NODE:
-        amounts = f" ({amounts_in_words(change.value)})" if change.value else ""
+        amounts = f" ({amounts_in_words(change.value)})" if isinstance(change.value, dict) else ""
         return f"add {count(after or 1, 'node')} like {subject}{amounts}"
     if change.kind is ChangeKind.SCALE:
         return f"scale {subject} to {count(after, 'replica')}"

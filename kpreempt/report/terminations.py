@@ -5,20 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from kpreempt.model.terminations import DESCHEDULER, VPA, Pressure, TerminationCause
-from kpreempt.report.amounts import count, format_since, format_time
+from kpreempt.report.amounts import ago, count, format_time
 from kpreempt.report.blocks import Phrase, Span, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.verdict.who_evicted import EvictionClient, PodTermination
 
 _Cause = TerminationCause
-
-
-def ago(at: datetime | None, now: datetime | None) -> str:
-    """`` 4m ago``, `` at 2026-...``, or nothing if the time is unknown."""
-    if at is None:
-        return ""
-    since = format_since(at, now)
-    return f" at {since.removeprefix('since ')}" if since.startswith("since") else f" {since} ago"
 
 
 def brief(item: PodTermination) -> str:

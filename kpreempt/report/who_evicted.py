@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.model.event import PREEMPTED
 from kpreempt.model.terminations import EvidenceSource, TerminationCause
-from kpreempt.report.amounts import count, format_duration, format_since, format_snapshot, format_time
+from kpreempt.report.amounts import ago, count, format_duration, format_snapshot, format_time
 from kpreempt.report.blocks import Phrase, Report, Rows, Section, Sentence, Span, Words, joined, name, strong
 from kpreempt.report.evidence import assumption_sections, describe, format_budgets, join_names
 from kpreempt.report.options import RenderOptions
@@ -236,8 +236,7 @@ def _preempted(answer: EvictionsOfPod, item: PodTermination, options: RenderOpti
     last = item.preemption
     assert last is not None
     victim = strong(answer.victim.pod)
-    since = format_since(last.at, options.now)
-    when = f", {since}{'' if since.startswith('since') else ' ago'}" if last.at else ""
+    when = f",{ago(last.at, options.now)}" if last.at else ""
     if last.preemptor is not None:
         node = f" on {last.node}" if last.node else ""
         priority = f" (priority {last.preemptor.priority:,})" if last.preemptor.priority is not None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kpreempt.report.amounts import agree, format_duration, format_since
+from kpreempt.report.amounts import ago, agree, format_duration
 from kpreempt.report.blocks import Listing, Phrase, Section, Span, Words, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.pending.hints import gates_hint, scheduler_hint
@@ -71,13 +71,13 @@ def _difference(difference: AdmissionDifference) -> str:
 
 
 def _being_deleted(pending: StillPending) -> str:
-    return f"Its deletion was requested{_ago(pending.since, pending.at)}, so the scheduler skips it."
+    return f"Its deletion was requested{ago(pending.since, pending.at)}, so the scheduler skips it."
 
 
 def _backing_off(pending: StillPending) -> str:
     left = _left(pending)
     return (
-        f"It is still pending because it is in backoff: the scheduler tried it{_ago(pending.since, pending.at)}, and"
+        f"It is still pending because it is in backoff: the scheduler tried it{ago(pending.since, pending.at)}, and"
         f" tries it again within {left}."
     )
 
@@ -85,10 +85,10 @@ def _backing_off(pending: StillPending) -> str:
 def _never_attempted(pending: StillPending) -> str:
     age = _seconds(pending.created, pending.at)
     if age is None or age < _JUST_CREATED_SECONDS:
-        created = f"; it was created{_ago(pending.created, pending.at)}" if age is not None else ""
+        created = f"; it was created{ago(pending.created, pending.at)}" if age is not None else ""
         return f"The scheduler has not tried it yet{created}."
     return (
-        f"It was created{_ago(pending.created, pending.at)}, and {pending.scheduler_name} has reported no attempt to"
+        f"It was created{ago(pending.created, pending.at)}, and {pending.scheduler_name} has reported no attempt to"
         " schedule it: check that this scheduler is running."
     )
 
@@ -121,7 +121,7 @@ def _not_retried(pending: StillPending) -> str:
     else:
         # The time of an overdue attempt is in the next sentence.
         last = pending.last_attempt if pending.until is None or _left(pending) else None
-        why = f"it did not fit when the scheduler last tried it{_ago(last, pending.at)}"
+        why = f"it did not fit when the scheduler last tried it{ago(last, pending.at)}"
     return f"It is still pending because {why}. {_retried(pending)}"
 
 
@@ -132,7 +132,7 @@ def _retried(pending: StillPending) -> str:
         return f"The scheduler tries it again when an event may help, or within {left} ({_RETRY})."
     if pending.until is not None:
         return (
-            f"The last reported attempt was{_ago(pending.last_attempt, pending.at)}, although the scheduler retries"
+            f"The last reported attempt was{ago(pending.last_attempt, pending.at)}, although the scheduler retries"
             " such pods within 5m30s: later attempts are not in the input, or the scheduler is not running."
         )
     return f"The scheduler tries it again when an event may help, or {_RETRY}, whose time is not in the input."
@@ -147,10 +147,6 @@ def _left(pending: StillPending) -> str:
 
 def _seconds(start: datetime | None, end: datetime | None) -> float | None:
     return None if start is None or end is None else (end - start).total_seconds()
-
-
-def _ago(time: datetime | None, at: datetime | None) -> str:
-    return "" if time is None or at is None else f" {format_since(time, at)} ago"
 
 
 def _gated(pending: StillPending) -> str:

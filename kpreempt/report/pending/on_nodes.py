@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from kpreempt.report.amounts import agree, count, format_since
+from kpreempt.report.amounts import ago, agree, count, so_long
 from kpreempt.report.blocks import Listing, Phrase, Section, Span, Table, Words, columns, strong
 from kpreempt.report.escape import printable
 from kpreempt.report.evidence import join_names
@@ -117,7 +117,7 @@ def fix_in_words(item: PendingOnNode) -> str:
 
 def _terminating(item: PendingOnNode, at: datetime | None) -> str:
     held = f"; finalizer {join_names(item.finalizers)}" if item.finalizers else ""
-    return f"it is terminating{_for(item.since, at)}{held}"
+    return f"it is terminating{so_long(item.since, at)}{held}"
 
 
 def _node_missing(item: PendingOnNode, _at: datetime | None) -> str:
@@ -127,7 +127,7 @@ def _node_missing(item: PendingOnNode, _at: datetime | None) -> str:
 def _not_ready(item: PendingOnNode, at: datetime | None) -> str:
     reason = _cut(item.message.rstrip(".")) or item.reason
     said = f" ({reason})" if reason else ""
-    return f"node {item.node} has not been ready{_for(item.since, at)}{said}; nothing starts there until it is"
+    return f"node {item.node} has not been ready{so_long(item.since, at)}{said}; nothing starts there until it is"
 
 
 def _unbound(item: PendingOnNode, at: datetime | None) -> str:
@@ -153,7 +153,7 @@ def _reported(item: PendingOnNode, at: datetime | None) -> str:
     """The last event, with its age."""
     if not item.reason:
         return ""
-    age = f" {format_since(item.reported, at)} ago" if item.reported is not None and at is not None else ""
+    age = ago(item.reported, at)
     message = f": {_cut(item.message)}" if item.message else ""
     return f"; {item.reason}{age}{message}"
 
@@ -167,35 +167,27 @@ def _in_container(item: PendingOnNode, _at: datetime | None) -> str:
 
 def _failing(item: PendingOnNode, at: datetime | None) -> str:
     code = f" with exit code {item.exit_code}" if item.exit_code is not None else ""
-    ended = f" {format_since(item.since, at)} ago" if item.since is not None and at is not None else ""
+    ended = ago(item.since, at)
     restarts = f", {count(item.restarts, 'restart')}" if item.restarts else ""
     message = f": {_cut(item.message)}" if item.message else ""
     return f"{_container(item)} failed{code}{ended}{restarts}{message}"
 
 
 def _init_container(item: PendingOnNode, at: datetime | None) -> str:
-    return f"{_container(item)} has been running{_for(item.since, at)}; the others start after it"
+    return f"{_container(item)} has been running{so_long(item.since, at)}; the others start after it"
 
 
 def _starting(item: PendingOnNode, at: datetime | None) -> str:
     why = "no event in the input says what it waits for" if item.has_events else "the input has no events that say why"
-    return f"the kubelet has been starting it{_for(item.since, at)}; {why}"
+    return f"the kubelet has been starting it{so_long(item.since, at)}; {why}"
 
 
 def _not_accepted(item: PendingOnNode, at: datetime | None) -> str:
-    return f"created{_ago(item.since, at)}, and the kubelet of {item.node} has not reported on it"
+    return f"created{ago(item.since, at)}, and the kubelet of {item.node} has not reported on it"
 
 
 def _container(item: PendingOnNode) -> str:
     return f"{'init container' if item.is_init_container else 'container'} {item.container}"
-
-
-def _for(time: datetime | None, at: datetime | None) -> str:
-    return "" if time is None else f" for {format_since(time, at)}" if at is not None else f" since {time:%FT%TZ}"
-
-
-def _ago(time: datetime | None, at: datetime | None) -> str:
-    return "" if time is None or at is None else f" {format_since(time, at)} ago"
 
 
 def _cut(text: str) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from kpreempt.report.amounts import agree, count, format_duration, format_reading, format_since, format_time
+from kpreempt.report.amounts import ago, agree, count, format_duration, format_reading, format_time, so_long
 from kpreempt.report.blocks import Code, Listing, Phrase, Role, Section, Sentence, Span, joined, strong
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.report.explain.chance import order_in_brief
@@ -212,7 +212,7 @@ _STATES: dict[PendingState, tuple[str, Role]] = {
 
 def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     """Why the pod is still pending, with the known times."""
-    state, since = item.state, _ago(item.since, at)
+    state, since = item.state, ago(item.since, at)
     backoff = again = ""
     if item.until is not None and at is not None:
         left = format_duration(int((item.until - at).total_seconds()))
@@ -231,15 +231,15 @@ def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         PendingState.STALE_NOMINATION: f"nominated to {item.nominated_node_name}, but preemption no longer helps there",
         PendingState.NEVER_ATTEMPTED: f"not attempted yet; created{since}",
         PendingState.BACKING_OFF: f"last attempt{since}; in backoff{backoff}",
-        PendingState.FITS_NOW: f"unschedulable{_for(item.since, at)}, but fits now{again}",
-        PendingState.WAITS_FOR_CHANGE: f"unschedulable{_for(item.since, at)}{again}",
+        PendingState.FITS_NOW: f"unschedulable{so_long(item.since, at)}, but fits now{again}",
+        PendingState.WAITS_FOR_CHANGE: f"unschedulable{so_long(item.since, at)}{again}",
     }
     return (words[state],)
 
 
 def leaving_in_words(leaving: TerminatingPod, at: datetime | None) -> Phrase:
     """A terminating pod: since when, until when, and what delays it."""
-    since = f"terminating{_for(leaving.since, at)}"
+    since = f"terminating{so_long(leaving.since, at)}"
     if leaving.until is None:
         until = ""
     elif at is None:
@@ -295,20 +295,6 @@ def _violations(item: PendingPod) -> Phrase:
     if item.num_pdb_violations:
         return ("; ", Span(f"{count(item.num_pdb_violations, 'budget violation')} counted", "warn"))
     return ()
-
-
-def _ago(time: datetime | None, at: datetime | None) -> str:
-    if time is None:
-        return ""
-    since = format_since(time, at)
-    return f" {since}" if since.startswith("since") else f" {since} ago"
-
-
-def _for(time: datetime | None, at: datetime | None) -> str:
-    if time is None:
-        return ""
-    since = format_since(time, at)
-    return f" {since}" if since.startswith("since") else f" for {since}"
 
 
 def nothing_pending(pending: PendingPods) -> str:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from kpreempt.report.amounts import count, format_amount
+from kpreempt.report.amounts import ago, count, format_amount, so_long
 
 KI, MI, GI, TI = 1024, 1024**2, 1024**3, 1024**4
 
@@ -53,3 +55,21 @@ def test_on_request_an_amount_is_exact_however_long() -> None:
 )
 def test_a_number_agrees_with_its_noun(number: int, noun: str, expected: str) -> None:
     assert count(number, noun) == expected
+
+
+@pytest.mark.parametrize(
+    ("time", "since", "long"),
+    [
+        pytest.param(None, "", "", id="unknown"),
+        pytest.param(datetime(2026, 1, 1, 11, 56, tzinfo=UTC), " 4m ago", " for 4m", id="earlier"),
+        pytest.param(
+            datetime(2026, 1, 1, 12, 4, tzinfo=UTC),
+            " at 2026-01-01T12:04:00Z",
+            " since 2026-01-01T12:04:00Z",
+            id="after the time of the answer",
+        ),
+    ],
+)
+def test_ages_of_a_time_after_the_answer_are_the_time_itself(time: datetime | None, since: str, long: str) -> None:
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert (ago(time, now), so_long(time, now)) == (since, long)
