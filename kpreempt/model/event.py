@@ -28,7 +28,7 @@ PREEMPTED_TEXT = re.compile(
     r" on node (?P<node>[\w.-]{1,253}?)(?: \(in kube-scheduler memory\)\.)?"
 )
 # The start of its message about a pod that fits nowhere, with the number of nodes.
-_NODES_COUNTED = re.compile(r"\d+/(\d+) nodes are available: ")
+_NODES_COUNTED = re.compile(r"\d{1,9}/(\d{1,9}) nodes are available:")
 # The reports of kubelets and of the attach/detach controller on a pod that does not start (``pkg/kubelet/events`` and
 # ``pkg/controller/volume/events`` of v1.36.3).
 KUBELET_REASONS = frozenset(

@@ -155,10 +155,15 @@ _CONDITIONS = {
 }
 
 
+def condition_of_taint(key: str) -> str:
+    """What a taint with this key says about its node, as a clause about it: ``is not ready``; empty if unknown."""
+    return _CONDITIONS.get(key, "")
+
+
 def rejection_of(status: Status) -> str:
     """Why a node rejects the pod, as a clause about the node: ``is too full``."""
-    if isinstance(status.detail, UntoleratedTaint) and status.detail.key in _CONDITIONS:
-        return _CONDITIONS[status.detail.key]
+    if isinstance(status.detail, UntoleratedTaint) and (condition := condition_of_taint(status.detail.key)):
+        return condition
     words = _WORDS.get(status.plugin)
     if words is not None:
         is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_permanent(status)

@@ -30,16 +30,19 @@ LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 DISRUPTION = "DisruptionTarget"
 _PLACEMENT = re.compile(rf"^({FOUND_PLACEMENT})\S+, preempting \d+ victims$")
-_NODES = re.compile(r"^\d+/\d+ nodes are available: ")
-_COUNTED = re.compile(r"(?:^|, )\d+ ")
-_NUMBER = re.compile(r"(?:^|, )(\d+) ")
+_NODES = re.compile(r"^\d{1,9}/\d{1,9} nodes are available: ")
+_COUNTED = re.compile(r"(?:^|, )\d{1,9} ")
+_NUMBER = re.compile(r"(?:^|, )(\d{1,9}) ")
 # The format of 1.8, with the number after the reason.
 _PREDICATES = "No nodes are available that match all of the predicates: "
-_COUNTED_BEHIND = re.compile(r" \(\d+\)(?:, |\.$|$)")
-_NUMBER_BEHIND = re.compile(r" \((\d+)\)(?:, |\.$|$)")
+_COUNTED_BEHIND = re.compile(r" \(\d{1,9}\)(?:, |\.$|$)")
+_NUMBER_BEHIND = re.compile(r" \((\d{1,9})\)(?:, |\.$|$)")
 _PREEMPTION = " preemption: "
-# The message of plugin DynamicResources if it has nothing to do, between the reasons and the preemption message.
-_NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
+# What plugin DynamicResources says between the reasons and the preemption message.
+_DEALLOCATION = re.compile(
+    r" (?:no new claims to deallocate|plugin disabled|still not schedulable|(?:deallocation|deletion) of ResourceClaim"
+    r" completed),$"
+)
 
 
 class WaitingState(NamedTuple):
@@ -154,13 +157,19 @@ def _attempted(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingSt
 
 def causes_in(message: str) -> tuple[list[str], list[str]]:
     """The reasons of nodes and the preemption message, each without counts and in a fixed order."""
+    head, preemption = split_preemption(message)
+    return _reasons(head), _reasons(preemption)
+
+
+def split_preemption(message: str) -> tuple[str, str]:
+    """Split the scheduler's message into the reasons of nodes, and what it says about preemption, if anything."""
     head, _, preemption = message.partition(_PREEMPTION)
-    return _reasons(head.removesuffix(_NOTHING_TO_DEALLOCATE)), _reasons(preemption)
+    return _DEALLOCATION.sub("", head), preemption
 
 
 def counts_in(message: str) -> dict[str, int]:
     """The number of nodes per reason, the most frequent first; empty if the message has another format."""
-    head = message.partition(_PREEMPTION)[0].removesuffix(_NOTHING_TO_DEALLOCATE)
+    head, _ = split_preemption(message)
     if head.startswith(_PREDICATES):
         head = head.removeprefix(_PREDICATES)
         reasons, numbers = _COUNTED_BEHIND.split(head), _NUMBER_BEHIND.findall(head)
