@@ -9,6 +9,7 @@ import msgspec
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, scheduler_for
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.nodes.changes import changed, with_changed_nodes
+from kpreempt.analysis.nodes.edits import node_edits
 from kpreempt.analysis.remedies.edits import edited
 from kpreempt.analysis.what_if import Assignment, Overrides, override_pod, pod_document, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
@@ -19,7 +20,13 @@ from kpreempt.verdict import Verdict
 from kpreempt.verdict.remedies import Remedy
 from tests.factories import NOW
 
-_BY_CLUSTER = {"--cordon": "cordons", "--uncordon": "uncordons", "--budget": "budgets"}
+_EDITS = {
+    "--cordon": "cordons",
+    "--uncordon": "uncordons",
+    "--label-node": "node_labels",
+    "--taint-node": "node_taints",
+    "--set-node": "node_settings",
+}
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, scheduler: Scheduler | None = None, **wanted: Any) -> Verdict:
@@ -41,8 +48,11 @@ def with_options(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tupl
     """The cluster and the pod that ``kpreempt explain`` builds from the options."""
     document = pod_document(pod)
     for option, _, value in (each.partition("=") for each in options):
-        if option in _BY_CLUSTER:
-            cluster = changed(cluster, **{_BY_CLUSTER[option]: [value]})
+        if option in _EDITS:
+            cluster = changed(cluster, edits=node_edits(**{_EDITS[option]: [value]}))
+            continue
+        if option == "--budget":
+            cluster = changed(cluster, budgets=[value])
             continue
         if option == "--add-node":
             cluster = with_new_nodes(cluster, value)

@@ -5,13 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kpreempt.cli.requests import (
-    CHANGING_NODES,
     CONFIG,
-    WITH,
     WITH_VOLCANO,
-    WITHOUT,
-    AnswerRequest,
-    NodeChanges,
+    WhatIfRequest,
     manifest_options,
 )
 from kpreempt.errors import UsageError
@@ -121,7 +117,7 @@ _STREAM_NAME = Option(
 )
 
 
-class GatedRequest(Simulated, AnswerRequest):
+class GatedRequest(Simulated, WhatIfRequest):
     """A simulation of the cluster whose result is checked against the rules of a gate."""
 
     # So that a pipeline's log has the full report.
@@ -148,7 +144,7 @@ class GatedRequest(Simulated, AnswerRequest):
             raise UsageError("--docs-url is not a valid http or https URL", hint="https://wiki.example/kpreempt/docs")
 
 
-class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "strict"]):
+class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "strict", "without", "additions"]):
     """Simulate a rollout and exit 1 if it breaks a rule.
 
     Compares the manifests with the cluster to find what is new, changed, scaled or deleted. Then simulates the
@@ -180,7 +176,6 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
         ),
     ] = []
     algorithm: Annotated[_Text, WITH_VOLCANO] = None
-    node_changes: Annotated[NodeChanges, CHANGING_NODES]
     gate: Annotated[GateFlags, _group("check")]
     compare_with: Annotated[
         _Text,
@@ -208,9 +203,6 @@ class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", 
     """
 
     answer = "Drain"
-    without: Annotated[list[str], WITHOUT] = []
-    additions: Annotated[list[str], WITH] = []
-    node_changes: Annotated[NodeChanges, CHANGING_NODES]
     stream_name: Annotated[
         str, _STREAM_NAME._replace(help="File name in SARIF and GitLab reports, which require one.")
     ] = "kpreempt-input.yaml"

@@ -72,7 +72,7 @@ def _check(request: PendingRequest) -> None:
     """Raise ``UsageError`` if the options contradict each other."""
     if not request.watch:
         return
-    if "-" in [*request.snapshots, *request.node_changes.files]:
+    if "-" in [*request.snapshots, *request.additions, *request.node_changes.files]:
         raise UsageError("-w cannot be used with standard input, which can be read only once")
     if not 0 < request.interval <= _LONGEST_INTERVAL:
         problem = f"expected a number of seconds above 0 and at most {_LONGEST_INTERVAL:,}"

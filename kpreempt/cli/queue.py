@@ -7,6 +7,7 @@ from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import QueueRequest
 from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.workers import Spread
+from kpreempt.errors import UsageError
 from kpreempt.library.handlers import answer
 from kpreempt.library.queue import check_modeled
 from kpreempt.library.reading import LoadedCluster
@@ -25,6 +26,9 @@ def queue(request: QueueRequest) -> int:
     now = run.now()
     # The cluster, or an empty one if only events are given.
     if request.events and not request.snapshots and not request.connection.as_arguments():
+        if request.without or request.additions or any(request.node_changes):
+            problem = "--events starts with an empty cluster, in which there is nothing to change"
+            raise UsageError(problem, hint="--snapshot PATH or --context NAME selects a cluster")
         live, loaded = None, LoadedCluster(ClusterSnapshot(), [])
     else:
         live = run.connect()

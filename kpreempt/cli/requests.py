@@ -4,7 +4,7 @@ Requests that the library shares are declared in ``kpreempt.library.requests``; 
 options. Every start loads this module, so it imports nothing of a command except its request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Context
@@ -49,6 +49,7 @@ from kpreempt.scheduler_table import KUEUE as KUEUE_ALGORITHM
 from kpreempt.scheduler_table import VOLCANO as VOLCANO_ALGORITHM
 
 if TYPE_CHECKING:
+    from kpreempt.analysis.nodes.changes import NodeEdit
     from kpreempt.cli.extensions import Extensions
     from kpreempt.snapshot.archives import InputLimits
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -105,14 +106,14 @@ _MAX_UNPACKED = Option(
 _NOW = Option(
     ("--now",), "Use TIME as the current time (RFC 3339). Default: the snapshot's time, or now.", "TIME", THE_CLUSTER
 )
-WITHOUT = Option(
+_WITHOUT = Option(
     ("--without",),
     "Remove this object from the cluster first. Repeatable.",
     "KIND/[NS/]NAME",
     WHAT_IF,
     is_everyday=True,
 )
-WITH = Option(
+_WITH = Option(
     ("--with",), "Add the objects in FILE to the cluster first. Repeatable.", "FILE", WHAT_IF, is_everyday=True
 )
 _DIFFERENCES = "(default: auto, the cluster's own version). To see the differences, run kpreempt algorithms."
@@ -222,11 +223,17 @@ MANIFESTS = manifest_options()
 
 
 class NodeChanges(NamedTuple):
-    """Nodes to add and remove before the request is answered, as given by the options."""
+    """Nodes to add, remove and then edit before the request is answered, as given by the options."""
 
     added: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    edits: "Sequence[NodeEdit]" = ()
+
+    @property
+    def adds_or_removes(self) -> bool:
+        """Whether nodes are added or removed."""
+        return bool(self.added or self.pools or self.removed)
 
     @property
     def files(self) -> list[str]:
@@ -239,7 +246,51 @@ class NodeChanges(NamedTuple):
         return [name for name in names if is_file(name)]
 
 
-CHANGING_NODES = Group(
+# The options that edit nodes, by the parameters of ``node_edits``.
+_NODE_EDITS = {
+    "cordons": Annotated[_Texts, Option(("--cordon",), "Cordon this node first. Repeatable.", "NODE", WHAT_IF)],
+    "uncordons": Annotated[_Texts, Option(("--uncordon",), "Uncordon this node first. Repeatable.", "NODE", WHAT_IF)],
+    "node_labels": Annotated[
+        _Texts,
+        Option(
+            ("--label-node",),
+            "Set a label of a node first, as with kubectl label; NODE=KEY- removes it. Repeatable.",
+            "NODE=KEY=VALUE",
+            WHAT_IF,
+        ),
+    ],
+    "node_taints": Annotated[
+        _Texts,
+        Option(
+            ("--taint-node",),
+            "Set a taint of a node first, as with kubectl taint; NODE=KEY:EFFECT- or NODE=KEY- removes it. Repeatable.",
+            "NODE=KEY=VALUE:EFFECT",
+            WHAT_IF,
+        ),
+    ],
+    "node_settings": Annotated[
+        _Texts,
+        Option(
+            ("--set-node",),
+            "Set status.allocatable.RESOURCE or spec.unschedulable of a node first; NODE:PATH- removes it. Repeatable.",
+            "NODE:PATH=VALUE",
+            WHAT_IF,
+        ),
+    ],
+}
+
+
+def _node_changes(given: dict[str, Any]) -> NodeChanges:
+    added, pools, removed = (tuple(given[name] or ()) for name in ("add_nodes", "add_pools", "remove_nodes"))
+    edits: Sequence[NodeEdit] = ()
+    if texts := {name: given[name] for name in _NODE_EDITS if given[name]}:
+        from kpreempt.analysis.nodes.edits import node_edits
+
+        edits = node_edits(**texts)
+    return NodeChanges(added, pools, removed, edits)
+
+
+_CHANGING_NODES = Group(
     {
         "add_nodes": Annotated[
             _Texts,
@@ -270,8 +321,9 @@ CHANGING_NODES = Group(
                 is_everyday=True,
             ),
         ],
+        **_NODE_EDITS,
     },
-    lambda given: NodeChanges(*(tuple(values or ()) for values in given.values())),
+    _node_changes,
 )
 
 
@@ -459,8 +511,6 @@ class AnswerRequest(ClusterRequest):
     node_changes = NodeChanges()
     additions: Any = ()
     without: Any = ()
-    cordons: Any = ()
-    uncordons: Any = ()
     budgets: Any = ()
 
     namespace: Annotated[_Text, NAMESPACE] = None
@@ -501,10 +551,18 @@ class AnswerRequest(ClusterRequest):
         return "report" if self.verbose else "screen"
 
 
+class WhatIfRequest(AnswerRequest):
+    """A request about a cluster that is changed first."""
+
+    without: Annotated[list[str], _WITHOUT] = []
+    additions: Annotated[list[str], _WITH] = []
+    node_changes: Annotated[NodeChanges, _CHANGING_NODES]
+
+
 # The commands, in the order of the help.
 
 
-class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selector", "jobs"]):
+class ExplainRequest(Explain, WhatIfRequest, without=["all_namespaces", "selector", "jobs"]):
     """Explain where a pod lands and what it preempts.
 
     The pod comes from a manifest (-f), from the cluster (NAME), or from --cpu, --memory and --resource. If it is
@@ -546,13 +604,6 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
             families=(KUBE, VOLCANO),
         ),
     ] = []
-    without: Annotated[list[str], WITHOUT] = []
-    additions: Annotated[list[str], WITH] = []
-    cordons: Annotated[list[str], Option(("--cordon",), "Cordon this node first. Repeatable.", "NODE", WHAT_IF)] = []
-    uncordons: Annotated[
-        list[str], Option(("--uncordon",), "Uncordon this node first. Repeatable.", "NODE", WHAT_IF)
-    ] = []
-    node_changes: Annotated[NodeChanges, CHANGING_NODES]
     budgets: Annotated[
         list[str],
         Option(
@@ -608,7 +659,7 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
         return "line" if self.brief else super().extent
 
 
-class PendingRequest(Pending, AnswerRequest):
+class PendingRequest(Pending, WhatIfRequest):
     """Serve the queue of pending pods: which get scheduled, which preempt pods, which stay pending, and why.
 
     Covers all namespaces unless -n is given, because they share one queue. Pods are listed in the order in which the
@@ -623,7 +674,6 @@ class PendingRequest(Pending, AnswerRequest):
     answer = "PendingPods"
     accepts_contexts = True
     all_namespaces: Annotated[bool, _ALL_BY_DEFAULT] = False
-    node_changes: Annotated[NodeChanges, CHANGING_NODES]
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     watch: Annotated[
         bool,
@@ -632,7 +682,7 @@ class PendingRequest(Pending, AnswerRequest):
     interval: Annotated[float, Option(("--interval",), "Seconds between refreshes with -w.", "SECONDS")] = 5.0
 
 
-class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces", "selector", "policy_config"]):
+class QueueRequest(Queue, WhatIfRequest, without=["namespace", "all_namespaces", "selector", "policy_config"]):
     """Show the scheduling queue and what moves each pod.
 
     Shows which pod is tried next, in which queue the others wait, and which events would move them. The default output
@@ -711,7 +761,7 @@ class WhoEvictedRequest(WhoEvicted, AnswerRequest, without=["selector", "policy_
     scheduler_config: Annotated[_Text, _SCHEDULER_CONFIG._replace(families=(KUBE,))] = None
 
 
-class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
+class AtRiskRequest(AtRisk, WhatIfRequest, without=["jobs"]):
     """Show which running pods could be preempted.
 
     For each running pod, shows the pending pods that would preempt it, and the lowest priority at which a new pod
@@ -730,7 +780,7 @@ class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
 
 
-class BudgetsRequest(Budgets, AnswerRequest):
+class BudgetsRequest(Budgets, WhatIfRequest):
     """Find problems with PodDisruptionBudgets.
 
     Reports budgets that block drains, budgets that protect nothing, and budgets that a preemption would violate, with
@@ -757,7 +807,7 @@ class BudgetsRequest(Budgets, AnswerRequest):
 
 
 class VolcanoRequest(
-    AnswerRequest,
+    WhatIfRequest,
     without=[
         *("namespace", "all_namespaces", "selector", "algorithm", "policy_config", "feature_gates", "extensions"),
         "jobs",
@@ -774,9 +824,6 @@ class VolcanoRequest(
     """
 
     answer = "SessionAnswer"
-    additions: Annotated[list[str], WITH] = []
-    without: Annotated[list[str], WITHOUT] = []
-    node_changes: Annotated[NodeChanges, CHANGING_NODES]
     scheduler_config: Annotated[
         _Text,
         _SCHEDULER_CONFIG._replace(

@@ -18,6 +18,7 @@ from kpreempt.cli.output import Output, Stopwatch, atomic_file, check_profile_pa
 from kpreempt.cli.requests import AnswerRequest
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN, SCREEN_HEIGHT, complain, terminal_width, wants_color
 from kpreempt.errors import UsageError
+from kpreempt.files import name_of
 from kpreempt.library.reading import LoadedCluster, Source, with_autoscalers
 from kpreempt.library.schedulers import Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
@@ -119,24 +120,27 @@ class CommandRun:
             needs, skip_kinds=skip_kinds if request.node_changes.pools else {*skip_kinds, "NodePool"}
         )
         loaded = load_cluster(source, needs)
-        if any(request.node_changes):
+        if request.additions:
+            added = [
+                Assumption(name_of(path), "", "its objects added", AssumptionKind.WHAT_IF) for path in request.additions
+            ]
+            loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *added])
+        if request.node_changes.adds_or_removes:
             loaded = self._with_changed_nodes(loaded)
         unread = unreadable_of(loaded.cluster, needs.compare_kinds)
         loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
-        if request.without or request.cordons or request.uncordons or request.budgets:
-            from kpreempt.analysis.nodes.changes import changed, recreations
+        if request.without or request.budgets or request.node_changes.edits:
+            from kpreempt.analysis.nodes.edits import with_changes
 
-            cluster = changed(
+            cluster, assumptions = with_changes(
                 loaded.cluster,
                 request.namespace or default_namespace(live),
                 removed=request.without,
-                cordons=request.cordons,
-                uncordons=request.uncordons,
+                edits=request.node_changes.edits,
                 budgets=request.budgets,
                 now=self.time_of(loaded.cluster, self.now()),
             )
-            assumptions = [*loaded.assumptions, *recreations(loaded.cluster, cluster)]
-            loaded = msgspec.structs.replace(loaded, cluster=cluster, assumptions=assumptions)
+            loaded = msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *assumptions])
         return loaded
 
     def context(
@@ -158,6 +162,7 @@ class CommandRun:
 
     def _with_changed_nodes(self, loaded: LoadedCluster) -> LoadedCluster:
         from kpreempt.analysis.nodes.changes import with_changed_nodes
+        from kpreempt.analysis.nodes.edits import requested_nodes
 
         changes = self.request.node_changes
         source = msgspec.structs.replace(
@@ -175,7 +180,9 @@ class CommandRun:
             read_file=read_file,
             now=self.time_of(loaded.cluster, self.now()),
         )
-        return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *assumptions])
+        requested = requested_nodes(added=changes.added, pools=changes.pools, removed=changes.removed)
+        assumptions = [*loaded.assumptions, *requested, *assumptions]
+        return msgspec.structs.replace(loaded, cluster=cluster, assumptions=assumptions)
 
     def write(
         self,
@@ -221,7 +228,7 @@ class CommandRun:
 
     def exit_code(self, assumptions: Collection[Assumption], otherwise: int = 0) -> int:
         """Return ``EXIT_GATE`` if ``--strict`` is given and there are assumptions; reports the first of them."""
-        counted = [each for each in assumptions if each.kind not in (AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)]
+        counted = [each for each in assumptions if each.kind.is_assumed and each.kind is not AssumptionKind.NOTE]
         if not self.request.strict or not counted:
             return otherwise
         first, others = _first(counted)

@@ -241,11 +241,21 @@ class Cluster:
 
     def cordon(self, *nodes: str) -> Self:
         """Return the cluster with these nodes cordoned."""
-        return self._changed(cordons=nodes)
+        return self._changed(edits=_node_edits(cordons=nodes))
 
     def uncordon(self, *nodes: str) -> Self:
         """Return the cluster with these nodes uncordoned."""
-        return self._changed(uncordons=nodes)
+        return self._changed(edits=_node_edits(uncordons=nodes))
+
+    def edit_nodes(
+        self, *, labels: Sequence[str] = (), taints: Sequence[str] = (), settings: Sequence[str] = ()
+    ) -> Self:
+        """Return the cluster with edited nodes, as with ``--label-node``, ``--taint-node`` and ``--set-node``.
+
+        ``NODE=KEY=VALUE``, ``NODE=KEY=VALUE:EFFECT`` and ``NODE:PATH=VALUE`` set something, ``NODE=KEY-``,
+        ``NODE=KEY:EFFECT-`` and ``NODE:PATH-`` remove it. Pods that do not tolerate a new NoExecute taint are evicted.
+        """
+        return self._changed(edits=_node_edits(node_labels=labels, node_taints=taints, node_settings=settings))
 
     def with_allowed_disruptions(self, budget: str, number: int) -> Self:
         """Return the cluster with a budget ``NS/NAME`` that allows ``number`` disruptions."""
@@ -442,11 +452,10 @@ class Cluster:
             is_live=state.live is not None,
         )
 
-    def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
-        from kpreempt.analysis.nodes.changes import changed, recreations
+    def _changed(self, namespace: str = "", **changes: Any) -> Self:
+        from kpreempt.analysis.nodes.edits import with_changes
 
-        cluster = changed(self.snapshot, namespace, now=self._context().at, **changes)
-        return self._with_cluster(cluster, recreations(self.snapshot, cluster))
+        return self._with_cluster(*with_changes(self.snapshot, namespace, now=self._context().at, **changes))
 
     def _with_nodes(
         self,
@@ -457,6 +466,7 @@ class Cluster:
         node: Mapping[str, Any] | None = None,
     ) -> Self:
         from kpreempt.analysis.nodes.changes import with_changed_nodes
+        from kpreempt.analysis.nodes.edits import requested_nodes
 
         def read_file(_path: str) -> ClusterSnapshot:
             return read_cluster(_source_of([node], None)).cluster
@@ -464,7 +474,7 @@ class Cluster:
         cluster, assumptions = with_changed_nodes(
             self.snapshot, added=added, pools=pools, removed=removed, read_file=read_file, now=self._context().at
         )
-        return self._with_cluster(cluster, assumptions)
+        return self._with_cluster(cluster, [*requested_nodes(added=added, pools=pools, removed=removed), *assumptions])
 
     def _with_cluster(self, cluster: ClusterSnapshot, assumptions: Sequence[Any] = ()) -> Self:
         before = self._state.loaded
@@ -473,6 +483,12 @@ class Cluster:
 
     def _replaced(self, **changes: Any) -> Self:
         return type(self)(msgspec.structs.replace(self._state, **changes))
+
+
+def _node_edits(**texts: Sequence[str]) -> Any:
+    from kpreempt.analysis.nodes.edits import node_edits
+
+    return node_edits(**texts)
 
 
 def _is_compared(kind: str, record: Any) -> bool:

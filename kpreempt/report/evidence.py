@@ -341,19 +341,33 @@ _PHRASES: dict[type, Callable[[Any], str]] = {
 _ORDER_SHOWN = {AssumptionKind.UNREADABLE: 0, AssumptionKind.NOTE: 2, AssumptionKind.ABSENT: 2}
 # The priority of the last section of a screen.
 _ASSUMED = 10
+_WHAT_IF = 11
 _LINES_SHOWN = 4
 
 
 def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINES_SHOWN) -> list[Section]:
-    """``ASSUMED``: what is not evaluated and could change the answer. ``FILES``: files without objects."""
+    """The sections on the input.
+
+    ``WHAT IF``: changes that were requested. ``ASSUMED``: what is not evaluated and could change the answer. ``FILES``:
+    files without objects.
+    """
     listed = [each for each in assumptions if each.lists_files]
-    others = [each for each in assumptions if not each.lists_files]
+    requested = [each for each in assumptions if each.kind is AssumptionKind.WHAT_IF]
+    others = [each for each in assumptions if each.kind.is_assumed]
     first: Words = ""
     if others:
         most_important = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
         several = f"{count(len(others), 'assumption')} (-v); the first: " if len(others) > 1 else ""
         first = (several, *most_important)
     return [
+        Section(
+            "WHAT IF",
+            blocks=[Listing([[_assumption(each)] for each in requested], noun="change", shown=shown)],
+            anchor="what-if",
+            is_inline=True,
+            priority=_WHAT_IF,
+            short=Section("WHAT IF", blocks=[Sentence(_in_one_sentence(requested))], is_inline=True),
+        ),
         Section(
             "ASSUMED",
             blocks=[Listing([[_assumption(each)] for each in others], noun="assumption", shown=shown)],
@@ -371,6 +385,14 @@ def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINE
             priority=_ASSUMED - 1,
         ),
     ]
+
+
+def _in_one_sentence(requested: Sequence[Assumption]) -> str:
+    """The requested changes, without repeating what they change: ``Node a: cordoned, label b=c added; Node d: …``."""
+    by_subject = grouped(requested, lambda each: each.subject)
+    return "; ".join(
+        f"{subject}: {', '.join(each.message for each in changes)}" for subject, changes in by_subject.items()
+    )
 
 
 def absent_facts(assumptions: Sequence[Assumption]) -> list[Words]:

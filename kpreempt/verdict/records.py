@@ -84,7 +84,8 @@ class AssumptionKind(StrEnum):
     react to them. ``Absent``: the input has no object of a kind, or lacks the node of a pod, possibly because it was
     not included. ``Informational``: the assumption does not fail a gate, because it only affects how something is
     reported, or applies to nearly every input. ``Note``: the assumption fails neither a gate nor ``--strict``.
-    ``NoObjects``: input files without objects, listed for information only.
+    ``NoObjects``: input files without objects, listed for information only. ``WhatIf``: a change to the cluster that
+    was requested, such as ``--cordon``; not an assumption about the input.
     """
 
     UNMODELED = "Unmodeled"
@@ -96,11 +97,17 @@ class AssumptionKind(StrEnum):
     INFORMATIONAL = "Informational"
     NOTE = "Note"
     NO_OBJECTS = "NoObjects"
+    WHAT_IF = "WhatIf"
 
     @property
     def only_informs(self) -> bool:
         """Whether it never fails a gate."""
-        return self in (AssumptionKind.INFORMATIONAL, AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)
+        return self in (AssumptionKind.INFORMATIONAL, AssumptionKind.NOTE) or not self.is_assumed
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether something is assumed; other kinds only list files, or what was requested."""
+        return self not in (AssumptionKind.NO_OBJECTS, AssumptionKind.WHAT_IF)
 
 
 class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):

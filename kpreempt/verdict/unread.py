@@ -195,6 +195,9 @@ def assumption_text(assumption: Assumption) -> str:
         text = f"{plural_of(subject)} {message}"
     elif assumption.field == LIST and message == _ASSUMED_NONE:
         text = f"assuming that the cluster has no {plural_of(subject)} (--assume-none)"
+    elif assumption.kind is AssumptionKind.WHAT_IF:
+        # The message says which field it is.
+        text = f"{subject}: {message}"
     elif assumption.field.startswith(FEATURE_GATE) and assumption.field in message:
         text = message
     else:

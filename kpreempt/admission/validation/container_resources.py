@@ -54,7 +54,7 @@ def _amounts(resources: Document, field: str) -> dict[str, Quantity]:
 def _check_amounts(limits: _Amounts, requests: _Amounts, path: Path) -> Problems:
     for field, amounts in (("limits", limits), ("requests", requests)):
         for name, value in amounts.items():
-            if problem := _amount_problem(name, value):
+            if problem := amount_problem(name, value):
                 yield invalid((*path, field, name), str(value), problem)
     for name, value in requests.items():
         yield from _check_request(name, value, limits.get(name), path)
@@ -63,7 +63,8 @@ def _check_amounts(limits: _Amounts, requests: _Amounts, path: Path) -> Problems
         yield forbidden(path, "HugePages require cpu or memory")
 
 
-def _amount_problem(name: str, value: Quantity) -> str:
+def amount_problem(name: str, value: Quantity) -> str:
+    """Check the amount of a resource."""
     if value.nano < 0:
         return "must be greater than or equal to 0"
     if is_extended(name) and value.milli_value % 1000:

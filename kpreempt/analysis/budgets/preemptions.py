@@ -11,7 +11,7 @@ import msgspec
 from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.algorithms import AnalysisContext, Spread, decide_pending, equivalence_key_for
 from kpreempt.analysis.budgets.protection import Protection
-from kpreempt.analysis.nodes.changes import changed
+from kpreempt.analysis.nodes.changes import changed, uncordon
 from kpreempt.analysis.nodes.copies import NewNodes, Sample, with_nodes
 from kpreempt.analysis.remedies.edits import with_new_templates
 from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_set_by_controller
@@ -207,7 +207,7 @@ class PreemptionRemedies:
                 changes=[Change(ChangeKind.UNCORDON, node.name)],
                 edits=[ObjectEdit(f"Node {node.name}", {"spec": {"unschedulable": None}})],
             )
-            yield candidate, partial(changed, self._cluster, uncordons=[node.name])
+            yield candidate, partial(changed, self._cluster, edits=[uncordon(node.name)])
         for sample in self._new_nodes(self._pods[breaches[0].pod]):
             candidate = Candidate(
                 stage=RemedyStage.CAPACITY, changes=[Change(ChangeKind.ADD_NODE, sample.kind.like.name)]

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-import msgspec
-
 from kpreempt.analysis.explain.single_edits import (
     Edit,
     EditContext,
@@ -22,6 +20,7 @@ from kpreempt.analysis.explain.single_edits import (
     dropping,
     lower_requests,
 )
+from kpreempt.analysis.nodes.changes import NodeEdit, NodeField, uncordon
 from kpreempt.analysis.remedies.excluded import (
     CORDON_TAINT,
     has_control_plane,
@@ -114,12 +113,11 @@ def _unhealthy_devices(node: Node, shortfalls: Sequence[Shortfall]) -> EditOptio
     ]
     if not names or names != short:
         return []
-    allocatable = {name: str(node.status.capacity[name]) for name in names}
     return [
         Edit(
             stage=RemedyStage.REPAIR,
             changes=[Change(ChangeKind.REPAIR, subject=f"Node {node.name}", field=name) for name in names],
-            objects=[ObjectEdit(f"Node {node.name}", {"status": {"allocatable": allocatable}})],
+            nodes=[NodeEdit(node.name, NodeField.ALLOCATABLE, name, str(node.status.capacity[name])) for name in names],
         )
     ]
 
@@ -158,17 +156,15 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:
     if own and _wastes_devices(context):
         return []
     conditions = [taint for taint in taints if taint not in own and taint.key != CORDON_TAINT]
-    changes, stage, uncordons = [], RemedyStage.REQUESTER, list[str]()
-    objects: list[ObjectEdit] = []
+    changes, stage, edits = [], RemedyStage.REQUESTER, list[NodeEdit]()
     if conditions:
         stage = RemedyStage.REPAIR
         changes += [Change(ChangeKind.REPAIR, subject=f"Node {name}", field=taint.key) for taint in conditions]
-        kept = [msgspec.to_builtins(taint) for taint in spec.taints if taint not in conditions]
-        objects.append(ObjectEdit(f"Node {name}", {"spec": {"taints": kept}}))
+        edits += [NodeEdit(name, NodeField.TAINTS, taint.key, effect=taint.effect) for taint in conditions]
     if len(own) + len(conditions) < len(taints):
         stage = RemedyStage.CAPACITY
         changes.append(Change(ChangeKind.UNCORDON, subject=name))
-        uncordons = [name]
+        edits.append(uncordon(name))
     changes += [Change(ChangeKind.TOLERATION, subject=str(taint)) for taint in own]
     tolerations = [
         Assignment(
@@ -182,7 +178,7 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> EditOptions:
         for number, taint in enumerate(own)
     ]
     overrides = Overrides(assignments=tolerations)
-    return [Edit(stage=stage, changes=changes, overrides=overrides, uncordons=uncordons, objects=objects)]
+    return [Edit(stage=stage, changes=changes, overrides=overrides, nodes=edits)]
 
 
 def _wastes_devices(context: EditContext) -> bool:
@@ -193,7 +189,7 @@ def _wastes_devices(context: EditContext) -> bool:
 
 def _uncordon(node: Node) -> Edit:
     change = Change(ChangeKind.UNCORDON, subject=node.name)
-    return Edit(stage=RemedyStage.CAPACITY, changes=[change], uncordons=[node.name])
+    return Edit(stage=RemedyStage.CAPACITY, changes=[change], nodes=[uncordon(node.name)])
 
 
 def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> EditOptions:

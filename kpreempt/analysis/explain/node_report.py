@@ -32,6 +32,7 @@ from kpreempt.analysis.explain.single_edits import (
     lower_requests,
     raised,
 )
+from kpreempt.analysis.nodes.changes import cordon
 from kpreempt.analysis.remedies.selection import selected
 from kpreempt.analysis.what_if import Assignment, Overrides, format_path
 from kpreempt.errors import KpreemptError
@@ -185,7 +186,7 @@ def choice_edits(context: EditContext, verdict: Verdict) -> Iterator[Edit]:
     winners = verdict.nominated_nodes or verdict.lands_on
     if len(winners) == 1 and winners[0] != node_name:
         change = Change(ChangeKind.CORDON, subject=winners[0])
-        yield Edit(stage=RemedyStage.CAPACITY, changes=[change], cordons=winners)
+        yield Edit(stage=RemedyStage.CAPACITY, changes=[change], nodes=[cordon(winners[0])])
     # As a last resort, tie the pod to the node, by its host name label, or by its name if it has no such label.
     spec, node = context.pod.spec, context.node
     hostname = node.labels.get(_HOSTNAME)

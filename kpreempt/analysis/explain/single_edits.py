@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.nodes.changes import changed
+from kpreempt.analysis.nodes.changes import NodeEdit, changed
 from kpreempt.analysis.nodes.copies import Added, with_nodes
 from kpreempt.analysis.what_if import Assignment, Overrides, Step, format_path, override_pod, pod_document
 from kpreempt.model.cluster import ClusterSnapshot
@@ -39,15 +39,14 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "n
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that belong together, with their effect on the pod and the cluster.
 
-    ``objects`` are changes to other objects, for which ``kpreempt explain`` has no option. ``nodes`` are nodes that are
-    added.
+    ``nodes`` are edits of nodes, and ``added`` are new nodes. ``objects`` are changes to other objects, for which
+    ``kpreempt explain`` has no option.
     """
 
     stage: RemedyStage
     changes: Sequence[Change]
     overrides: Overrides = Overrides()
-    uncordons: Sequence[str] = ()
-    cordons: Sequence[str] = ()
+    nodes: Sequence[NodeEdit] = ()
     budgets: Sequence[str] = ()
     objects: Sequence[ObjectEdit] = ()
     added: Added | None = None
@@ -55,7 +54,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_of_cluster(self) -> bool:
         """Whether the edit changes the cluster."""
-        return bool(self.uncordons or self.cordons or self.budgets or self.objects or self.added)
+        return bool(self.nodes or self.budgets or self.objects or self.added)
 
     def options(self, num_tolerations: int) -> list[str]:
         """The arguments with which ``kpreempt explain`` applies the edit to the user's pod.
@@ -71,8 +70,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
             f"--set={_appended(each.path, num_tolerations)}={_as_yaml(each.value)}"
             for each in self.overrides.assignments
         ]
-        arguments += [f"--uncordon={name}" for name in self.uncordons]
-        arguments += [f"--cordon={name}" for name in self.cordons]
+        arguments += [each.argument for each in self.nodes]
         arguments += [f"--budget={budget}" for budget in self.budgets]
         if self.added is not None:
             arguments += [f"--add-node={change.subject}" for change in self.changes]
@@ -115,7 +113,7 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
 
 def edit_cluster(cluster: ClusterSnapshot, edit: Edit) -> ClusterSnapshot:
     """Apply an edit to a cluster. Raises ``NotFoundError`` for an object that does not exist."""
-    cluster = changed(cluster, cordons=edit.cordons, uncordons=edit.uncordons, budgets=edit.budgets)
+    cluster = changed(cluster, edits=edit.nodes, budgets=edit.budgets)
     if edit.objects:
         from kpreempt.analysis.remedies.edits import edited  # noqa: PLC0415 - rarely needed
 

@@ -1,4 +1,4 @@
-"""Changes to a cluster: nodes added or removed, a node cordoned, an object removed, a budget with more disruptions.
+"""Changes to a cluster: nodes added, removed or edited, an object removed, a budget with more disruptions.
 
 Each function returns a new cluster. Statuses of budgets are kept: removing a pod does not trigger its budget's
 controller.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
 
@@ -29,13 +30,14 @@ from kpreempt.model.node import MACHINE_SIZES, NODE_POOL, Node, NodePool, NodeSp
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
-from kpreempt.model.taints import Taint
+from kpreempt.model.taints import Taint, TaintEffect
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import missing
 
 MAX_NODES = 1000
 _NAMES_SHOWN = 3
 _FILES = (".yaml", ".yml", ".json")
+_REMOVED = ("removed with it", "of DaemonSets or static, deleted with the node")
 
 # Reads the objects in a file as the API server would store them.
 ReadFile = Callable[[str], ClusterSnapshot]
@@ -130,27 +132,41 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
     Pods that a controller recreates become pending, under their old names. All others are removed: DaemonSet pods,
     static pods, terminating pods, and those without a controller. Raises ``NotFoundError``.
     """
-    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
-
     check_node(cluster, name)
     removed = [pod for pod in cluster.pods if pod.spec.node_name == name]
+    cluster, consequences = without_pods(cluster, name, removed, now)
+    changed = msgspec.structs.replace(
+        cluster,
+        nodes=[node for node in cluster.nodes if node.name != name],
+        csi_nodes=[each for each in cluster.csi_nodes if each.metadata.name != name],
+        resource_slices=[each for each in cluster.resource_slices if each.spec.node_name != name],
+        volume_attachments=[each for each in cluster.volume_attachments if each.spec.node_name != name],
+    )
+    return changed, consequences
+
+
+def without_pods(
+    cluster: ClusterSnapshot, node_name: str, removed: Sequence[Pod], now: datetime, words: tuple[str, str] = _REMOVED
+) -> tuple[ClusterSnapshot, list[Assumption]]:
+    """The cluster without these pods of a node, except those that controllers recreate, and what happens to them.
+
+    ``words`` say what happens to all of them, and to those of DaemonSets.
+    """
+    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
+
     recreated = {}
     for pod in removed:
         owner = controller_of(pod.metadata)
         made = _recreated(pod, now) if owner is not None and owner.kind != "DaemonSet" else None
         if made is not None:
             recreated[pod.key] = replace_in(made, "metadata", name=pod.metadata.name)
-    pods = [recreated.get(pod.key, pod) for pod in cluster.pods if pod.spec.node_name != name or pod.key in recreated]
+    gone = {pod.key for pod in removed}
     changed = msgspec.structs.replace(
         cluster,
-        nodes=[node for node in cluster.nodes if node.name != name],
-        pods=pods,
-        csi_nodes=[each for each in cluster.csi_nodes if each.metadata.name != name],
-        resource_slices=[each for each in cluster.resource_slices if each.spec.node_name != name],
-        volume_attachments=[each for each in cluster.volume_attachments if each.spec.node_name != name],
+        pods=[recreated.get(pod.key, pod) for pod in cluster.pods if pod.key not in gone or pod.key in recreated],
         resource_claims=released(cluster.resource_claims, removed) if cluster.resource_claims else [],
     )
-    return changed, _consequences(name, removed, set(recreated))
+    return changed, _consequences(node_name, removed, set(recreated), words)
 
 
 def _recreated(pod: Pod, now: datetime, taken: Collection[str] = ()) -> Pod | None:
@@ -167,8 +183,10 @@ def _recreated(pod: Pod, now: datetime, taken: Collection[str] = ()) -> Pod | No
     return next((each for each in made if each is None or each.key not in taken), None)
 
 
-def _consequences(name: str, removed: Sequence[Pod], recreated: set[str]) -> list[Assumption]:
-    """The assumption about the pods of a removed node."""
+def _consequences(
+    name: str, removed: Sequence[Pod], recreated: set[str], words_of_all: tuple[str, str]
+) -> list[Assumption]:
+    """The assumption about the removed pods of a node."""
     active = [pod for pod in removed if not pod.is_terminal]
     if not active:
         return []
@@ -181,17 +199,16 @@ def _consequences(name: str, removed: Sequence[Pod], recreated: set[str]) -> lis
         groups[group].append(pod.key)
     unnamed = len(groups["lost"]) - _NAMES_SHOWN
     lost = ", ".join(groups["lost"][:_NAMES_SHOWN]) + (f" and {unnamed:,} more" if unnamed > 0 else "")
+    what, of_node_words = words_of_all
     words = {
         "again": "recreated by their controllers and pending, under their old names",
-        "node": "of DaemonSets or static, deleted with the node",
+        "node": of_node_words,
         "leaving": "already terminating",
         "lost": f"that no controller recreates: {lost}",
     }
     parts = [f"{len(pods):,} {words[group]}" for group, pods in groups.items() if pods]
     noun = "1 pod is" if len(active) == 1 else f"{len(active):,} pods are"
-    return [
-        Assumption(f"Node {name}", "pods", f"{noun} removed with it: {'; '.join(parts)}", AssumptionKind.INFORMATIONAL)
-    ]
+    return [Assumption(f"Node {name}", "pods", f"{noun} {what}: {'; '.join(parts)}", AssumptionKind.INFORMATIONAL)]
 
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -313,28 +330,99 @@ _NODE_FORMS = "pod/NAME, pod/NS/NAME, node/NAME, pdb/NS/NAME, resourceclaim/NS/N
 _MAX_INT32 = 2**31 - 1
 
 
+TRUE = "true"
+
+
+class NodeField(StrEnum):
+    """The fields of a node that can be edited: everything of a node that users set and that affects scheduling."""
+
+    LABELS = "metadata.labels"
+    TAINTS = "spec.taints"
+    UNSCHEDULABLE = "spec.unschedulable"
+    ALLOCATABLE = "status.allocatable"
+
+
+class NodeEdit(msgspec.Struct, frozen=True):
+    """A change to a node.
+
+    ``key`` is that of a label or taint, or a resource. The ``value`` is ``None`` to remove it; a removed taint without
+    an ``effect`` is removed with every effect.
+    """
+
+    node: str
+    field: NodeField
+    key: str = ""
+    value: str | None = None
+    effect: TaintEffect = ""
+
+    @property
+    def argument(self) -> str:
+        """The option with which users make the edit."""
+        value = "-" if self.value is None else f"={self.value}"
+        effect = f":{self.effect}" if self.effect else ""
+        if self.field is NodeField.TAINTS:
+            spec = f"{effect}-" if self.value is None else f"={self.value}{effect}" if self.value else effect
+            return f"--taint-node={self.node}={self.key}{spec}"
+        if self.field is NodeField.LABELS:
+            return f"--label-node={self.node}={self.key}{value}"
+        if self.field is NodeField.UNSCHEDULABLE:
+            return f"--{'cordon' if self.value == TRUE else 'uncordon'}={self.node}"
+        return f"--set-node={self.node}:{self.field}.{self.key}{value}"
+
+
+def cordon(node_name: str) -> NodeEdit:
+    """The edit of ``kubectl cordon``."""
+    return NodeEdit(node_name, NodeField.UNSCHEDULABLE, value=TRUE)
+
+
+def uncordon(node_name: str) -> NodeEdit:
+    """The edit of ``kubectl uncordon``."""
+    return NodeEdit(node_name, NodeField.UNSCHEDULABLE)
+
+
+def edited_node(node: Node, edit: NodeEdit) -> Node:
+    """The node after an edit. As with ``kubectl taint``, a new taint comes first."""
+    value = edit.value
+    if edit.field is NodeField.UNSCHEDULABLE:
+        return cordoned_node(node) if value == TRUE else _uncordoned_node(node)
+    if edit.field is NodeField.TAINTS:
+        new = [Taint(key=edit.key, value=value, effect=edit.effect)] if value is not None else []
+        kept = [each for each in node.spec.taints if each.key != edit.key or edit.effect not in ("", each.effect)]
+        return replace_in(node, "spec", taints=[*new, *kept])
+    if edit.field is NodeField.LABELS:
+        others = {key: each for key, each in node.labels.items() if key != edit.key}
+        return replace_in(node, "metadata", labels=others if value is None else {**node.labels, edit.key: value})
+    allocatable = {name: amount for name, amount in node.status.allocatable.items() if name != edit.key}
+    if value is None:
+        return replace_in(node, "status", allocatable=allocatable)
+    amount = quantity(value)
+    # A machine that offers more has more.
+    capacity = node.status.capacity
+    if edit.key in capacity and capacity[edit.key].nano < amount.nano:
+        capacity = {**capacity, edit.key: amount}
+    return replace_in(node, "status", allocatable={**node.status.allocatable, edit.key: amount}, capacity=capacity)
+
+
 def changed(
     cluster: ClusterSnapshot,
     namespace: str = "",
     *,
     removed: Iterable[str] = (),
-    cordons: Iterable[str] = (),
-    uncordons: Iterable[str] = (),
+    edits: Iterable[NodeEdit] = (),
     budgets: Iterable[str] = (),
     now: datetime | None = None,
 ) -> ClusterSnapshot:
-    """The cluster without the ``removed`` objects, then with cordoned and uncordoned nodes, then with changed budgets.
+    """The cluster without the ``removed`` objects, then with edited nodes, then with changed budgets.
 
     ``namespace`` is the default for names without one; it may be empty. With ``now``, controllers recreate removed pods
     then. Raises the errors of these functions.
     """
     for target in removed:
         cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE, now)
-    for names, made in ((cordons, cordoned_node), (uncordons, _uncordoned_node)):
-        for name in (each.removeprefix("node/") for each in names):
-            check_node(cluster, name)
-            nodes = [made(node) if node.name == name else node for node in cluster.nodes]
-            cluster = msgspec.structs.replace(cluster, nodes=nodes)
+    for edit in edits:
+        check_node(cluster, edit.node)
+        nodes = [edited_node(node, edit) if node.name == edit.node else node for node in cluster.nodes]
+        cluster = msgspec.structs.replace(cluster, nodes=nodes)
     for budget in budgets:
         cluster = set_budget(cluster, budget)
     return msgspec.structs.replace(cluster, is_what_if=True)

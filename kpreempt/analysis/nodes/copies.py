@@ -57,6 +57,18 @@ class Added(msgspec.Struct, frozen=True):
         return Added(**{name: [*getattr(self, name), *getattr(other, name)] for name in fields})
 
 
+class DaemonPods(NamedTuple):
+    """The pods of a DaemonSet: the ``newest`` one, which shows its template, and all of them by node.
+
+    With ``requires_more``, there are nodes on which they could run and do not: the template requires more than its pods
+    show, because the controller replaces the required node affinity.
+    """
+
+    newest: Pod | None = None
+    by_node: Mapping[str, Pod] = {}
+    requires_more: bool = False
+
+
 def with_nodes(cluster: ClusterSnapshot, added: Added) -> ClusterSnapshot:
     """The cluster with the new nodes after the existing ones."""
     changes = {name: getattr(added, name) for name in ("nodes", "pods", "csi_nodes", "resource_slices")}
@@ -120,7 +132,7 @@ class Copier:
         if with_devices:
             message = f"the devices of {with_devices[0].key} are not allocated on new nodes"
             assumptions = [*assumptions, Assumption(f"Pod {with_devices[0].key}", "spec.resourceClaims", message)]
-        running = [(pod, node) for node in nodes for pod in pods if not pod.spec.node_selector or _may_run(pod, node)]
+        running = [(pod, node) for node in nodes for pod in pods if not pod.spec.node_selector or may_run(pod, node)]
         return Added(
             nodes,
             [self._pod_for(pod, pattern.name, node.name) for pod, node in running],
@@ -156,35 +168,45 @@ class Copier:
                     self._by_node.setdefault(node, []).append(pod)
         return self._by_node
 
-    def _daemon_pods_for(self, node: Node) -> tuple[list[Pod], list[Assumption]]:
-        """A pod of each DaemonSet that runs on the node, as far as their pods on other nodes show."""
-        newest: dict[tuple[str, str], Pod] = {}
-        nodes_of: dict[tuple[str, str], set[str]] = {}
+    def daemon_sets(self) -> dict[str, DaemonPods]:
+        """The DaemonSets of the cluster (``DaemonSet kube-system/proxy``); those without pods come last."""
+        newest: dict[str, Pod] = {}
+        pods_of: dict[str, dict[str, Pod]] = {}
         for name, pods in self._pods_of_nodes().items():
             for pod in pods:
                 owner = controller_of(pod.metadata)
                 if owner is not None and owner.kind == "DaemonSet":
-                    key = (pod.metadata.namespace, owner.name)
-                    nodes_of.setdefault(key, set()).add(name)
+                    key = f"DaemonSet {pod.metadata.namespace}/{owner.name}"
+                    pods_of.setdefault(key, {})[name] = pod
                     newest[key] = max(
                         newest.get(key, pod),
                         pod,
                         key=lambda each: (each.metadata.creation_timestamp or self._now, each.metadata.name),
                     )
+        known = {f"DaemonSet {each.metadata.namespace}/{each.metadata.name}" for each in self._cluster.daemon_sets}
+        found = {}
+        for key, pod in newest.items():
+            own = pods_of[key]
+            requires_more = any(each.name not in own and may_run(pod, each) for each in self._cluster.nodes)
+            found[key] = DaemonPods(pod, own, requires_more=requires_more)
+        return {**found, **{key: DaemonPods() for key in sorted(known - newest.keys())}}
+
+    def _daemon_pods_for(self, node: Node) -> tuple[list[Pod], list[Assumption]]:
+        """A pod of each DaemonSet that runs on the node, as far as their pods on other nodes show."""
         assumptions = unreadable_of(self._cluster, ["DaemonSet"])
         found = []
-        for (namespace, name), pod in newest.items():
-            if not _may_run(pod, node):
+        for name, daemon_set in self.daemon_sets().items():
+            pod = daemon_set.newest
+            if pod is None:
+                message = f"has no pod in the cluster, so its pod on {node.name} is unknown"
+                assumptions.append(Assumption(name, "spec.template", message))
+                continue
+            if not may_run(pod, node):
                 continue
             found.append(pod)
-            # If it could run on a node and does not, its template requires more than its pods show.
-            if any(each.name not in nodes_of[namespace, name] and _may_run(pod, each) for each in self._cluster.nodes):
+            if daemon_set.requires_more:
                 message = f"it is unknown whether its node affinity matches {node.name}; assumed to run there"
-                assumptions.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template.spec.affinity", message))
-        known = {(each.metadata.namespace, each.metadata.name) for each in self._cluster.daemon_sets}
-        for namespace, name in sorted(known - newest.keys()):
-            message = f"has no pod in the cluster, so its pod on {node.name} is unknown"
-            assumptions.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template", message))
+                assumptions.append(Assumption(name, "spec.template.spec.affinity", message))
         return found, assumptions
 
     def _pod_for(self, pod: Pod, old: str, new: str) -> Pod:
@@ -258,18 +280,22 @@ def _without_duplicates(pods: Iterable[Pod]) -> list[Pod]:
     return list(found.values())
 
 
-def _may_run(pod: Pod, node: Node) -> bool:
-    """Whether the controller would create the pod for the node, as far as the pod shows its template."""
+def may_run(pod: Pod, node: Node, *, is_running: bool = False) -> bool:
+    """Whether the controller would create the pod for the node, as far as the pod shows its template.
+
+    If it ``is_running`` there, whether the controller would keep it.
+    """
     owner = controller_of(pod.metadata)
     if owner is None or owner.kind != "DaemonSet":
         return True
-    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - rarely needed
+    from kpreempt.admission.daemon_sets import daemon_nodes  # noqa: PLC0415 - rarely needed
 
     affinity = pod.spec.affinity
     if affinity is not None and affinity.node_affinity is not None:
         untied = msgspec.structs.replace(affinity.node_affinity, required=None)
         affinity = msgspec.structs.replace(affinity, node_affinity=untied)
-    return bool(daemon_node_names(replace_in(pod, "spec", node_name="", affinity=affinity), [node]))
+    [found] = daemon_nodes(replace_in(pod, "spec", node_name="", affinity=affinity), [node])
+    return found.may_stay if is_running else found.should_run
 
 
 def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:

@@ -312,7 +312,7 @@ def _uncertain(verdict: Verdict) -> Phrase:
     # The cluster version and PDBs never make an outcome uncertain: PDBs only decide which pods are evicted.
     others = [each for each in verdict.assumptions if each.subject not in ("cluster", "PodDisruptionBudget")]
     unread = next((each for each in others if each.kind in _NOT_READ), None)
-    first = next((each for each in others if each.kind is not AssumptionKind.NOTE), None)
+    first = next((each for each in others if each.kind.is_assumed and each.kind is not AssumptionKind.NOTE), None)
     reason = verdict.reason or (first.message if first else "")
     # A resource that seems missing may exist.
     if unread is not None:

@@ -114,7 +114,7 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
         return _of_many(verdicts, options)
     [verdict] = verdicts
     cluster = verdict.cluster
-    assumed = [each for each in verdict.assumptions if not each.lists_files]
+    assumed = any(each.kind.is_assumed for each in verdict.assumptions)
     facts = [*_cluster(verdict), *([] if assumed else ["nothing assumed"])]
     # The outcome, with as many kinds of rejection as fit.
     unknown = unknown_sentence(verdict)
@@ -147,7 +147,7 @@ def _in_one_line(verdict: Verdict) -> Phrase:
     words: Phrase = (*answer(verdict), f"{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}")
     if verdict.workload is not None:
         words = headline_of(verdict.workload)
-    assumed = sum(not each.lists_files for each in verdict.assumptions)
+    assumed = sum(each.kind.is_assumed for each in verdict.assumptions)
     facts = [*_cluster(verdict), *([count(assumed, "assumption")] if assumed else [])]
     return (text_of(words), f" [{', '.join(facts)}]")
 

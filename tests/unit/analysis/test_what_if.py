@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.analysis.nodes.changes import changed, recreations, set_budget, without
+from kpreempt.analysis.nodes.changes import changed, cordon, recreations, set_budget, without
 from kpreempt.analysis.what_if import (
     Assignment,
     Overrides,
@@ -278,16 +278,16 @@ def test_it_is_stated_that_a_removed_pod_is_recreated(name: str) -> None:
 
 def test_a_change_that_removes_no_pod_states_nothing() -> None:
     cluster = ClusterSnapshot(nodes=[make_node("node-a")], pods=OWNED)
-    assert recreations(cluster, changed(cluster, cordons=["node-a"], now=NOW)) == []
+    assert recreations(cluster, changed(cluster, edits=[cordon("node-a")], now=NOW)) == []
 
 
 def test_cordon_marks_and_taints_the_node_once() -> None:
     cluster = make_cluster()
-    once = changed(cluster, cordons=["node-a"])
+    once = changed(cluster, edits=[cordon("node-a")])
     node = once.nodes[0]
     assert node.spec.unschedulable
     assert [str(taint) for taint in node.spec.taints] == ["node.kubernetes.io/unschedulable:NoSchedule"]
-    assert changed(once, cordons=["node-a"]) == once
+    assert changed(once, edits=[cordon("node-a")]) == once
     assert cluster == make_cluster()
 
 
@@ -321,7 +321,7 @@ def test_a_budget_without_a_status_takes_a_number() -> None:
             id="no shape",
         ),
         pytest.param(
-            lambda cluster: changed(cluster, cordons=["node-c"]),
+            lambda cluster: changed(cluster, edits=[cordon("node-c")]),
             NotFoundError,
             'node "node-c" not found',
             id="no such node",

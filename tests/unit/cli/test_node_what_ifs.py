@@ -60,7 +60,8 @@ def test_a_node_that_is_added_can_be_explained_and_cordoned(kpreempt: Kpreempt) 
 def test_a_node_that_is_gone_is_reported_with_its_pods(kpreempt: Kpreempt) -> None:
     answer = json.loads(kpreempt(*ON_CALL, "--remove-node", "node-a", "-o", "json").stdout)
     assert answer["cluster"]["nodes"] == 3
-    removed, *others = answer["assumptions"]
+    requested, removed, *others = answer["assumptions"]
+    assert requested == {"subject": "Node node-a", "field": "", "message": "removed", "kind": "WhatIf"}
     assert removed["subject"] == "Node node-a"
     assert "1 recreated by their controllers and pending" in removed["message"]
     assert ("Pod", "counts 4 nodes, but the input has 3") in {
@@ -102,6 +103,17 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
             (*DEMO, "--add-node", "-", "--with", "-"), 2, "standard input is used twice", id="one input for two"
         ),
         pytest.param((*ON_CALL, "-w", "--add-node", "-"), 2, "can be read only once", id="a watch of standard input"),
+        pytest.param((*ON_CALL, "-w", "--with", "-"), 2, "can be read only once", id="a watch of objects to add"),
+        pytest.param((*DEMO, "--label-node", "zone=b"), 2, "expected NODE=KEY=VALUE", id="a label without a node"),
+        pytest.param((*DEMO, "--label-node", "node-z=a=b"), 3, 'node "node-z" not found', id="a label of no node"),
+        pytest.param((*DEMO, "--taint-node", "node-a=a"), 2, "a taint needs an effect", id="a taint without effect"),
+        pytest.param((*DEMO, "--set-node", "node-a:spec.x=1"), 2, "cannot be changed here", id="a field of a node"),
+        pytest.param(
+            ("queue", "--events", "fixtures/queue/events.yaml", "--cordon", "node-a"),
+            2,
+            "starts with an empty cluster",
+            id="a what-if without a cluster",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_message(kpreempt: Kpreempt, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -122,3 +134,61 @@ def test_a_pool_is_known_in_a_dump_with_other_names(kpreempt: Kpreempt, tmp_path
     run = kpreempt("explain", "--cpu", "1", "--snapshot", str(read), "--add-pool", name, "-o", "json")
     (node,) = [each["metadata"]["name"] for each in items if each["kind"] == "Node"]
     assert any(f"like {node}" in each["message"] for each in json.loads(run.stdout)["assumptions"])
+
+
+ON_CALL_CLUSTER = ("--snapshot", "fixtures/on-call/cluster.yaml")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(DEMO, id="explain"),
+        pytest.param(ON_CALL, id="pending"),
+        pytest.param(("queue", *ON_CALL_CLUSTER), id="queue"),
+        pytest.param(("at-risk", *ON_CALL_CLUSTER), id="at-risk"),
+        pytest.param(("budgets", *ON_CALL_CLUSTER), id="budgets"),
+        pytest.param(("drain", "node-b", *ON_CALL_CLUSTER), id="drain"),
+        pytest.param(("check", "-f", "fixtures/demo/api.yaml", *ON_CALL_CLUSTER), id="check"),
+    ],
+)
+def test_every_command_about_the_queue_lists_the_edits_of_nodes(kpreempt: Kpreempt, arguments: tuple[str, ...]) -> None:
+    edits = ("--label-node", "node-a=disk=ssd", "--taint-node", "node-a=spot=yes:NoSchedule", "--set-node")
+    edits = (*edits, "node-a:status.allocatable.example.com/fpga=2")
+    document = json.loads(kpreempt(*arguments, *edits, "-o", "json").stdout)
+    requested = [each for each in document["assumptions"] if each.get("kind") == "WhatIf"]
+    assert {each["subject"] for each in requested} == {"Node node-a"}
+    words = ["label disk=ssd added", "taint spot=yes:NoSchedule added", "resource example.com/fpga: 2 added"]
+    assert [each["message"] for each in requested] == words
+    assert "WHAT IF       Node node-a: label disk=ssd added" in kpreempt(*arguments, *edits).stdout
+    text = " ".join(kpreempt(*arguments, *edits, "-v").stdout.split())
+    assert all(each in text for each in words)
+
+
+def test_a_what_if_is_not_an_assumption(kpreempt: Kpreempt) -> None:
+    strict = kpreempt(*DEMO, "--cordon", "node-b", "--strict")
+    assert (strict.returncode, strict.stderr) == (0, "")
+    assert "nothing assumed" in strict.stdout
+    assert "WHAT IF       Node node-b: cordoned" in strict.stdout
+
+
+def test_the_option_of_a_repair_makes_it(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    node = """
+apiVersion: v1
+kind: Node
+metadata: {name: node-a}
+spec: {taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]}
+status:
+  allocatable: {cpu: "4", memory: 8Gi, pods: "110", nvidia.com/gpu: "1"}
+  capacity: {cpu: "4", memory: 8Gi, pods: "110", nvidia.com/gpu: "2"}
+"""
+    path = tmp_path / "node.yaml"
+    path.write_text(node)
+    pod = ("explain", "--cpu", "1", "--resource", "nvidia.com/gpu=2", "--snapshot", str(path), "-o", "json")
+    remedy, *_ = json.loads(kpreempt(*pod).stdout)["remedies"]
+    assert remedy["options"] == [
+        "--taint-node=node-a=node.kubernetes.io/not-ready:NoSchedule-",
+        "--set-node=node-a:status.allocatable.nvidia.com/gpu=2",
+    ]
+    after = json.loads(kpreempt(*pod, *remedy["options"]).stdout)
+    assert (after["outcome"], after["landsOn"]) == ("Lands", ["node-a"])
+    assert "--taint-node=node-a=node.kubernetes.io/not-ready:NoSchedule-" in kpreempt(*pod[:-2], "-v").stdout

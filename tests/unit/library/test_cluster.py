@@ -72,6 +72,11 @@ def node(name: str) -> dict[str, Any]:
             lambda cluster: cluster.add_nodes("node-b", 2).explain(API),
             id="more nodes",
         ),
+        pytest.param(
+            ["pending", "--taint-node", "node-a=a=b:NoExecute", "--label-node", "node-a=c=d"],
+            lambda cluster: cluster.edit_nodes(labels=["node-a=c=d"], taints=["node-a=a=b:NoExecute"]).pending(),
+            id="edited nodes",
+        ),
         pytest.param(["pending"], lambda cluster: cluster.pending(), id="pending"),
         pytest.param(["budgets", "-n", "shop"], lambda cluster: cluster.budgets(namespace="shop"), id="budgets"),
         pytest.param(["at-risk", "-A", "--limit", "3"], lambda cluster: cluster.at_risk(limit=3), id="at risk"),
