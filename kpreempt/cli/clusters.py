@@ -89,6 +89,7 @@ _INPUTS = {
     "node_changes": "--add-node",
     "before": "--before",
     "events": "--events",
+    "event": "--event",
 }
 
 

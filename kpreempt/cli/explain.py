@@ -39,6 +39,10 @@ _EXIT_CODES = {
 
 def explain(request: ExplainRequest) -> int:
     """Answer the request, write the answer to its outputs, and return the exit code."""
+    if request.event is not None:
+        from kpreempt.cli.events import explain_event
+
+        return explain_event(request)
     run = CommandRun(request)
     now = run.now()
     check_pod(request)

@@ -566,7 +566,7 @@ class ExplainRequest(Explain, WhatIfRequest, without=["all_namespaces", "selecto
     """Explain where a pod lands and what it preempts.
 
     The pod comes from a manifest (-f), from the cluster (NAME), or from --cpu, --memory and --resource. If it is
-    unschedulable, the answer shows why each node rejects it.
+    unschedulable, the answer shows why each node rejects it. If an event is all that you have, --event explains it.
 
     For a workload, every replica is scheduled in turn. From a manifest, all replicas are treated as new. For a workload
     in the cluster (deploy/NAME), its unscheduled pods are tried, or one extra replica if all are running. --replicas N
@@ -579,6 +579,18 @@ class ExplainRequest(Explain, WhatIfRequest, without=["all_namespaces", "selecto
 
     answer = "Verdict"
     files: Annotated[list[str], MANIFESTS] = []
+    event: Annotated[
+        _Text,
+        Option(
+            ("--event",),
+            "Explain this text, without a cluster: a FailedScheduling message, or the output of kubectl describe pod "
+            "or kubectl get events; - for standard input. With NAME, only this pod's events.",
+            "FILE",
+            THE_POD,
+            families=(KUBE,),
+            is_everyday=True,
+        ),
+    ] = None
     select: Annotated[list[str], _SELECT] = []
     cpu: Annotated[
         _Text,

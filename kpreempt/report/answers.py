@@ -177,6 +177,12 @@ ROWS = (
         formats=PAGE_FORMATS,
         report="evicted_pods:report",
     ),
+    Row(
+        "verdict.messages:ExplainedEvents",
+        names=lambda answer: [each.name for each in answer.items if each.kind == "Pod" and each.name],
+        formats=PAGE_FORMATS,
+        report="explained_events:report",
+    ),
     Row("verdict.at_risk:PodsAtRisk", report="at_risk:report"),
     # The names are those of budgets with findings; the lines end with workloads that have no budget.
     Row(

@@ -12,8 +12,8 @@ from kpreempt.report.quoting import name
 from kpreempt.verdict.messages import MessageForm, MessageReason, ReasonTopic, SchedulerMessage
 
 _T = ReasonTopic
-# How many reasons the first sentence names.
-_IN_LEAD = 3
+# How many reasons the first sentence names, and how many lines of reasons and of other sections a screen always shows.
+_IN_LEAD, _REASON_LINES, _MIN_LINES = 3, 12, 4
 
 
 class _ReasonWords(NamedTuple):
@@ -38,7 +38,7 @@ _WORDS: dict[ReasonTopic, _ReasonWords] = {
     _T.RESOURCE: _ReasonWords(
         "lacks",
         "free {subject}",
-        "the pod requests more {subject} than the node's allocatable minus the requests of its pods (not their usage)",
+        "requested is more than allocatable minus the requests of the node's pods (not their usage)",
         _DESCRIBE,
     ),
     _T.TOO_MANY_PODS: _ReasonWords(
@@ -47,7 +47,7 @@ _WORDS: dict[ReasonTopic, _ReasonWords] = {
     _T.TAINT: _ReasonWords(
         "has",
         "a taint that the pod does not tolerate{named}",
-        "spec.tolerations of the pod has no match for a taint of the node with effect NoSchedule or NoExecute{named}",
+        "the pod's tolerations do not match a taint with NoSchedule or NoExecute{named}",
         _DESCRIBE,
     ),
     _T.CORDONED: _ReasonWords(
@@ -73,11 +73,11 @@ _WORDS: dict[ReasonTopic, _ReasonWords] = {
     ),
     _T.SPREAD: _ReasonWords(
         "violates", "a topology spread constraint",
-        "one more pod in the node's domain would exceed maxSkew of a constraint with DoNotSchedule", _PODS,
+        "one more pod in the node's domain would exceed maxSkew (DoNotSchedule)", _PODS,
     ),
     _T.SPREAD_LABEL: _ReasonWords(
         "lacks", "the topology key of a spread constraint",
-        "the node has no label with the topologyKey of a constraint with DoNotSchedule", _LABELS,
+        "the node has no label with the topologyKey of a constraint (DoNotSchedule)", _LABELS,
     ),
     _T.POD_AFFINITY: _ReasonWords(
         "does", "not match the pod's pod affinity",
@@ -186,7 +186,7 @@ _PREEMPTION: dict[ReasonTopic, str] = {
     _T.NOT_HELPFUL: "evictions would not help",
 }
 # Why evictions would not help on these nodes.
-_WHATEVER = ": the reason does not depend on pods (taint, label, volume, size)"
+_WHATEVER = " (taint, label, volume or size)"
 _PREEMPTION_ALONE: dict[ReasonTopic, str] = {
     _T.NEVER: "the pod evicts no other pods: its preemptionPolicy is Never",
     _T.TERMINATING_VICTIM: "pods were already evicted for it, and it waits until they have terminated",
@@ -226,11 +226,17 @@ class PodInMessage(NamedTuple):
 
     namespace: str = ""
     name: str = ""
+    has_priority: bool = False
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, as far as they are known."""
+        return "/".join(filter(None, (self.namespace, self.name)))
 
     @property
     def words(self) -> Span:
         """Its name, or a description."""
-        return name("/".join(filter(None, self)), "strong") if self.name else strong("The pod")
+        return name(self.key, "strong") if self.name else strong("The pod")
 
 
 def lead_of_message(message: SchedulerMessage, pod: PodInMessage) -> Phrase:
@@ -269,7 +275,14 @@ def lead_of_message(message: SchedulerMessage, pod: PodInMessage) -> Phrase:
 def message_sections(message: SchedulerMessage, pod: PodInMessage, *, priority: int = 0) -> list[Section]:
     """Each part of the message with its meaning, what it says about preemption, and what to look at next."""
     return [
-        Section("REASONS", blocks=_reasons(message), heading="What each part means", is_inline=True, priority=priority),
+        Section(
+            "REASONS",
+            blocks=_reasons(message),
+            heading="What each part means",
+            is_inline=True,
+            priority=priority,
+            min_lines=_REASON_LINES,
+        ),
         _preemption(message, priority),
         Section(
             "COUNTS",
@@ -280,7 +293,7 @@ def message_sections(message: SchedulerMessage, pod: PodInMessage, *, priority: 
         ),
         Section(
             "NOT SAID",
-            blocks=[Sentence(_not_said(message))] if message.form is MessageForm.NO_FIT else [],
+            blocks=[Sentence(_not_said(message, pod))] if message.form is MessageForm.NO_FIT else [],
             heading="What the message does not say",
             is_inline=True,
             priority=priority and priority - 2,
@@ -291,6 +304,7 @@ def message_sections(message: SchedulerMessage, pod: PodInMessage, *, priority: 
             heading="What to look at next",
             is_inline=True,
             priority=priority,
+            min_lines=_MIN_LINES,
         ),
     ]
 
@@ -301,10 +315,11 @@ def commands_for(message: SchedulerMessage, pod: PodInMessage) -> list[Words]:
     if message.form in _FORMS:
         known.append(_FORMS[message.form][2])
     found = dict.fromkeys(_with_names(each, message, pod) for each in known if each)
-    return [_complete(pod), *(Span(each, "code") if each.startswith("kubectl") else each for each in found)]
+    return [complete_command(pod), *(Span(each, "code") if each.startswith("kubectl") else each for each in found)]
 
 
-def _complete(pod: PodInMessage) -> Phrase:
+def complete_command(pod: PodInMessage) -> Phrase:
+    """The command that answers completely, if the cluster can be read."""
     command = f"kpreempt explain {pod.name or 'POD'} -n {pod.namespace or 'NAMESPACE'}"
     return (Span(command, "code"), "  (a complete answer)")
 
@@ -366,8 +381,8 @@ def _preemption(message: SchedulerMessage, priority: int) -> Section:
             words.append(quoted(each.text))
     if message.form is MessageForm.NO_FIT and not message.has_preemption and not message.is_cut:
         words.append(
-            "not mentioned, as in all versions up to 1.23; from 1.24 on, this means that the scheduler evicts pods for"
-            " it, or that plugin DefaultPreemption is disabled"
+            "not mentioned: normal up to 1.23; since 1.24, pods are being evicted for it, or preemption failed or is"
+            " disabled"
         )
     return Section(
         "PREEMPTION",
@@ -375,11 +390,12 @@ def _preemption(message: SchedulerMessage, priority: int) -> Section:
         heading="What it says about preemption",
         is_inline=True,
         priority=priority,
+        min_lines=_MIN_LINES,
     )
 
 
 def _sums(message: SchedulerMessage) -> list[str]:
-    """What the numbers show: nodes that are counted several times or not at all, and the versions."""
+    """What the numbers show: nodes that are counted several times or not at all, or that the message is cut."""
     texts = []
     if message.is_cut:
         texts.append("the message is cut: the scheduler cuts events at 1,024 characters, and reasons are missing")
@@ -396,8 +412,6 @@ def _sums(message: SchedulerMessage) -> list[str]:
                 f" {agree(-more, 'is')} in no reason. Up to 1.31, those are nodes that the pod cannot use by name (a"
                 " DaemonSet's, or a local volume's); an extender may have removed them, too"
             )
-    if versions := versions_of(message):
-        texts.append(f"this wording is that of Kubernetes {versions}")
     return texts
 
 
@@ -412,14 +426,14 @@ def versions_of(message: SchedulerMessage) -> str:
     return f"{message.until} and earlier" if message.until else ""
 
 
-def _not_said(message: SchedulerMessage) -> str:
+def _not_said(message: SchedulerMessage, pod: PodInMessage) -> str:
     topics = {each.topic for each in message.reasons}
     lacks = ["which nodes"]
     if any(each.topic is _T.TAINT and not each.subject for each in message.reasons):
-        lacks.append("which taints (1.34 and later omit them)")
+        lacks.append("which taints (omitted since 1.34)")
     if _T.RESOURCE in topics:
         lacks.append("how much is missing")
     if topics & {_T.VOLUME_AFFINITY, _T.VOLUME_ZONE, _T.VOLUME_IN_USE, _T.NO_VOLUME}:
         lacks.append("which volume")
-    lacks += ["which pods could be evicted", "the pod's priority"]
-    return f"{', '.join(lacks[:-1])} and {lacks[-1]}; counts are those of one attempt"
+    lacks += ["which pods could be evicted", *([] if pod.has_priority else ["the pod's priority"])]
+    return f"{', '.join(lacks[:-1])} and {lacks[-1]}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from kpreempt.model.event import CreationStep
 from kpreempt.verdict.autoscaling import AutoscalerReport
 from kpreempt.verdict.base import Record, SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption
 from kpreempt.verdict.who_evicted import PodTermination
+from kpreempt.verdict.workload import FailedCreation
 
 
 class ReasonTopic(StrEnum):
@@ -146,10 +146,11 @@ class EventTopic(StrEnum):
 class ExplainedEvent(SparseRecord, frozen=True, kw_only=True):
     """An event, or a condition or status of a pod (``reason`` is then the condition's), and what it says.
 
-    ``at`` is when it was last seen. Pasted text has an ``age`` instead, as kubectl prints it: ``3m12s``. ``times`` is
-    how often it was seen. Only the field of its ``topic`` is set: ``scheduling`` for a scheduler's message,
-    ``preemptor`` and ``node`` for a preemption, ``autoscaler``, ``creation`` with the ``object`` in the way, and
-    ``termination`` for the end of a pod, or its rejection by a kubelet.
+    ``at`` is when it was last seen; pasted text has an age instead, which counts from when kubectl printed it.
+    ``times`` is how often it was seen. Only the fields of its ``topic`` are set: ``scheduling`` for a scheduler's
+    message, ``preemptor`` or only ``preemptor_uid`` for a preemption, ``node`` for that and for a pod that was
+    scheduled, ``autoscaler``, ``creation`` for a failed creation, and ``termination`` for the end of a pod, or its
+    rejection by a kubelet.
     """
 
     topic: EventTopic
@@ -157,38 +158,48 @@ class ExplainedEvent(SparseRecord, frozen=True, kw_only=True):
     message: str = ""
     reporter: str = ""
     at: datetime | None = None
-    age: str = ""
+    age_seconds: int | None = None
     times: int = 1
     scheduling: SchedulerMessage | None = None
     preemptor: str = ""
+    preemptor_uid: str = ""
     node: str = ""
     autoscaler: AutoscalerReport | None = None
-    creation: CreationStep | None = None
-    object: str = ""
+    creation: FailedCreation | None = None
     termination: PodTermination | None = None
 
 
 class ExplainedObject(SparseRecord, frozen=True, kw_only=True):
-    """An object and its events, the latest first. ``name`` is ``namespace/name``, or the name if that is all.
+    """An object and its events, the latest first; ``namespace`` and ``name`` are empty if the input lacks them.
 
-    Both are empty if the input does not name it. ``priority`` and ``node`` are only known from a description.
+    ``node``, ``nominated_node`` and ``priority`` are those of a pod, if it is described. ``other_events`` is the number
+    of its events about something else, which are not listed.
     """
 
     kind: str = ""
+    namespace: str = ""
     name: str = ""
     node: str = ""
+    nominated_node: str = ""
     priority: int | None = None
     events: list[ExplainedEvent] = []
+    other_events: int = 0
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, as far as they are known."""
+        return "/".join(filter(None, (self.namespace, self.name)))
 
 
 class ExplainedEvents(Record, frozen=True, kw_only=True):
     """What pasted events say, by object, the one with the latest event first.
 
-    ``other_events`` is the number of events that are not about scheduling or the end of a pod, and not listed.
+    Objects without events about scheduling, or about the end or the creation of pods, are left out; ``other_objects``
+    is their number.
     """
 
     api_version: str = API_VERSION
     kind: str = "ExplainedEvents"
     items: list[ExplainedObject] = []
-    other_events: int = 0
+    other_objects: int = 0
     assumptions: list[Assumption] = []

@@ -39,8 +39,17 @@ _BUSY = [
     *("--now", "2026-11-22T12:00:00Z"),
 ]
 
+_PASTED = ["explain", "--now", NOW, "--event"]
+_TEXTS = FIXTURES / "events"
+
 # The arguments of each golden file.
 ANSWERS: dict[str, list[str]] = {
+    "event-describe.txt": [*_PASTED, str(_TEXTS / "describe.txt")],
+    "event-describe.md": [*_PASTED, str(_TEXTS / "describe.txt"), "-o", "markdown"],
+    "event-message.txt": [*_PASTED, str(_TEXTS / "message.txt")],
+    "event-message.json": [*_PASTED, str(_TEXTS / "message.txt"), "-o", "json"],
+    "event-list.txt": [*_PASTED, str(_TEXTS / "list.txt")],
+    "event-list-verbose.txt": [*_PASTED, str(_TEXTS / "list.txt"), "-v"],
     "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH, "-v"],
     "aftermath.json": ["explain", "--aftermath", *_AFTERMATH, "-o", "json"],
     "kueue-reclaims.txt": [*_TO_KUEUE, "-f", str(_KUEUE / "train.yaml")],

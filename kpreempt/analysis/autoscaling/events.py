@@ -63,7 +63,7 @@ class ReportedEvents:
             if is_earlier_pod:
                 continue
             is_outdated = at is not None and changed is not None and at < changed
-            report = _report(autoscaler, event, "", is_outdated=is_outdated)
+            report = report_of(autoscaler, event, "", is_outdated=is_outdated)
             key = (autoscaler, event.reason)
             if key not in latest or is_later(report, latest[key]):
                 latest[key] = report
@@ -77,7 +77,7 @@ class ReportedEvents:
             # A ConfigMap stands for Cluster Autoscaler itself; its events differ only in their texts.
             is_own = subject.kind == "ConfigMap"
             about = "" if is_own else f"{subject.kind} {subject.name}"
-            report = _report(autoscaler, event, about)
+            report = report_of(autoscaler, event, about)
             key = (event.reason, about, event.text if is_own else "")
             if key not in latest or is_later(report, latest[key]):
                 latest[key] = report
@@ -101,7 +101,8 @@ def latest_first(reports: Iterable[AutoscalerReport]) -> list[AutoscalerReport]:
     return sorted(reports, key=lambda each: (each.at is None, -each.at.timestamp() if each.at is not None else 0.0))
 
 
-def _report(autoscaler: Autoscaler, event: Event, about: str, *, is_outdated: bool = False) -> AutoscalerReport:
+def report_of(autoscaler: Autoscaler, event: Event, about: str, *, is_outdated: bool = False) -> AutoscalerReport:
+    """Return what an autoscaler's event says; ``about`` is the object, empty for the pod itself."""
     message = event.text.strip()
     parts: list[str] = []
     if event.reason == FAILED_SCHEDULING:

@@ -146,6 +146,7 @@ def test_an_answer_without_formats_of_its_own_has_the_usual_ones() -> None:
         "PendingPods",
         "EvictionsOfPod",
         "EvictedPods",
+        "ExplainedEvents",
         "Comparison",
         "Check",
         "Drain",
