@@ -44,7 +44,6 @@ from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import ReplicaSet
 from kpreempt.verdict import Assumption, DefaultedField
-from kpreempt.verdict.unread import missing
 
 
 class Decode(Protocol):
@@ -392,17 +391,9 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     rest = pod_name(name)
     pod = next((each for each in cluster.pods if each.key == f"{namespace}/{rest}"), None)
     if pod is None:
-        elsewhere = sorted(pod.metadata.namespace for pod in cluster.pods if pod.metadata.name == rest)
-        if elsewhere:
-            hint = f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}"
-            unknown_pod = NotFoundError(f'pod "{rest}" in namespace "{namespace}" not found', hint=hint)
-        else:
-            names = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
-            near = difflib.get_close_matches(rest, names, n=3)
-            unknown_pod = NotFoundError(
-                missing(cluster, "Pod", f'pod "{rest}" in namespace "{namespace}"'), hint=", ".join(near)
-            )
-        raise unknown_pod
+        from kpreempt.analysis.targets import unknown_pod  # noqa: PLC0415 - only for this error
+
+        raise unknown_pod(cluster, namespace, rest)
     remaining = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each is not pod])
     if not pod.spec.node_name and not pod.is_terminal:
         return InCluster(pod, remaining, pod)

@@ -66,7 +66,7 @@ def explain(request: ExplainRequest) -> int:
         live,
         Needs(
             extra_fields=factory.extra_fields,
-            keep_document=workload.is_of if workload is not None else _is_policy if request.files else None,
+            keep_document=workload.may_be if workload is not None else _is_policy if request.files else None,
             compare_kinds=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
             # They say why pods were not created or are still pending, and order those that are pending.
             with_events=bool(request.pod),

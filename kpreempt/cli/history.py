@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from kpreempt.analysis.pod_inputs import pod_name
-from kpreempt.cli.clusters import default_namespace, load_cluster
+from kpreempt.cli.clusters import load_cluster
 from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
 from kpreempt.cli.runner import CommandRun, check_selection
 from kpreempt.errors import UsageError
-from kpreempt.library.explain import PodName, parse_target
+from kpreempt.library.explain import PodName, parse_pod_name
 from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.recordings import subject_of
@@ -19,7 +19,7 @@ from kpreempt.library.schedulers import Context, default_scheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.recording.as_of import time_of_eviction
+from kpreempt.snapshot.recording.as_of import namespaces_in, time_of_eviction
 from kpreempt.snapshot.recording.segments import is_recording
 
 
@@ -30,13 +30,14 @@ def who_evicted(request: WhoEvictedRequest) -> int:
     factory = run.read_scheduler()
     now = run.now()
     live = run.connect()
-    namespace = request.namespace or default_namespace(live)
     recording = next(filter(is_recording, request.snapshots), None)
-    target = parse_target(request.pod, request.name or "", namespace) if request.pod else None
+    target = parse_pod_name(request, "")
     at = None
     if recording is not None and request.at is None and isinstance(target, PodName):
-        at = time_of_eviction(recording, target.namespace, pod_name(target.name))
-    scope = "" if request.all_namespaces else target.namespace if target is not None else namespace
+        name = pod_name(target.name)
+        found_in = [target.namespace] if target.namespace else [*namespaces_in(recording, "Pod", name)]
+        at = time_of_eviction(recording, found_in[0], name) if len(found_in) == 1 else None
+    scope = target.namespace if target is not None else request.namespace or ""
     needs = Needs(
         # Their managed fields say what changed them.
         keep_document=lambda kind, record: _may_explain(kind, record, scope),

@@ -167,6 +167,7 @@ def explain_workloads(request: ExplainRequest) -> int:
     query = ExplainWorkloads(
         settings=settings,
         workload=named,
+        namespace=request.namespace,
         manifests=[accepted_objects(path, request.input_limits) for path in request.files],
     )
     found = answer(context, query).record
@@ -202,12 +203,7 @@ def workloads_at_risk(request: AtRiskRequest) -> int:
     is_selected = select_workloads(request)
     run = CommandRun(request, "WorkloadsAtRisk")
     context, settings = _read(run)
-    everywhere = request.namespace or request.all_namespaces
-    query = WorkloadsAtRisk(
-        settings=settings,
-        is_selected=lambda each: is_selected(each) and bool(everywhere or each.metadata.namespace == context.namespace),
-        limit=request.limit,
-    )
+    query = WorkloadsAtRisk(settings=settings, is_selected=is_selected, limit=request.limit)
     found = answer(context, query).record
     run.write_once(found, context.at)
     return run.exit_code(found.assumptions)
@@ -219,10 +215,9 @@ def who_evicted_workload(request: WhoEvictedRequest) -> int:
         raise UsageError("who-evicted needs a Workload", hint="kpreempt who-evicted [WORKLOAD/]NAME -n NAMESPACE")
     run = CommandRun(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
-    run.write_once(
-        answer(context, WhoEvictedWorkload(workload="/".join(filter(None, (request.pod, request.name))))).record,
-        context.at,
-    )
+    named = "/".join(filter(None, (request.pod, request.name)))
+    query = WhoEvictedWorkload(workload=named, namespace=request.namespace)
+    run.write_once(answer(context, query).record, context.at)
     return 0
 
 
@@ -274,6 +269,7 @@ def compare_configurations(request: CompareRequest) -> int:
     query = CompareWorkloads(
         compared=compared,
         workload=request.pod or "",
+        namespace=request.namespace,
         manifests=[accepted_objects(path, request.input_limits) for path in request.files],
         is_selected=lambda each: not request.namespace or each.metadata.namespace == request.namespace,
     )

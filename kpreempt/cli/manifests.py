@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.pod_inputs import Subjects, in_namespace, pod_from_flags, select, subjects_of
-from kpreempt.analysis.workload_pods import PodTemplate, kind_of
+from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import Kustomization
 from kpreempt.cli.terminal import complain
@@ -75,10 +75,6 @@ def check_pod(request: ExplainRequest) -> None:
         raise UsageError("no pod given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
     if len(given) > 1:
         raise UsageError(f"the pod is selected twice: {given[0]} and {given[1]}")
-    if request.name and not kind_of(request.pod or ""):
-        raise UsageError(
-            f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}"
-        )
     if request.select and not request.files:
         raise UsageError("--select needs a manifest", hint="-f FILE")
     if request.brief and request.verbose:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.check.rollout.autoscalers import KIND
-from kpreempt.cli.clusters import answers_of, contexts_of, default_namespace
+from kpreempt.cli.clusters import answers_of, contexts_of
 from kpreempt.cli.output import write_stdout
 from kpreempt.cli.runner import CommandRun, check_selection, is_inconclusive
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, SCREEN_HEIGHT, complain, complain_of_error, terminal_height
@@ -217,8 +217,6 @@ def at_risk(request: AtRiskRequest) -> int:
     factory = run.read_scheduler()
     now = run.now()
     live = run.connect()
-    if not request.namespace and not request.all_namespaces:
-        request = request.having(namespace=default_namespace(live))
     loaded = run.load(live, Needs(extra_fields=factory.extra_fields, with_events=True))
     found = answer(run.context(loaded, factory, now, live), request).record
     run.write_once(found, found.at)

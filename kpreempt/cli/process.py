@@ -56,6 +56,9 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
             text = error.message
             guess = ", ".join(sorted(possibilities))
         hint = guess.strip("?'\" ") or f"{command} --help"
+        parameters = {each.name: each.param_type_name for each in context.command.params} if context else {}
+        if "extra argument" in text and "selector" in parameters and "argument" not in parameters.values():
+            hint = f"it takes no name, but -n NS and -l SELECTOR ({hint})"
         text = text.strip().rstrip(".")
         complain_of_error(f"{command}: {text[:1].lower()}{text[1:]}", hint)
         return EXIT_USAGE

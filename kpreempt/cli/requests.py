@@ -118,8 +118,9 @@ _WITH = Option(
 )
 _DIFFERENCES = "(default: auto, the cluster's own version). To see the differences, run kpreempt algorithms."
 _VERSIONS = "|".join(("auto", *LEGACY_ROWS, KUBE_RANGE))
-_ALL_NAMESPACES = Option(("-A", "--all-namespaces"), "Include all namespaces.", panel=THE_POD, is_everyday=True)
-_ALL_BY_DEFAULT = _ALL_NAMESPACES._replace(help="Include all namespaces (the default).")
+_ALL_NAMESPACES = Option(
+    ("-A", "--all-namespaces"), "Include all namespaces (the default).", panel=THE_POD, is_everyday=True
+)
 _ALGORITHM = Option(("--algorithm",), f"Scheduler version {_DIFFERENCES}", _VERSIONS, SCHEDULER, is_everyday=True)
 # For commands that also support Volcano.
 WITH_VOLCANO = _ALGORITHM._replace(help=f"Scheduler {_DIFFERENCES}", metavar=f"{_VERSIONS}|{VOLCANO_ALGORITHM}")
@@ -685,7 +686,6 @@ class PendingRequest(Pending, WhatIfRequest):
 
     answer = "PendingPods"
     accepts_contexts = True
-    all_namespaces: Annotated[bool, _ALL_BY_DEFAULT] = False
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     watch: Annotated[
         bool,
@@ -744,9 +744,6 @@ class WhoEvictedRequest(WhoEvicted, AnswerRequest, without=["selector", "policy_
     """
 
     answer = "EvictionsOfPod"
-    all_namespaces: Annotated[
-        bool, _ALL_NAMESPACES._replace(help="Look for the pod in all namespaces; without a name, list all.")
-    ] = False
     before: Annotated[
         list[str],
         Option(
@@ -786,9 +783,6 @@ class AtRiskRequest(AtRisk, WhatIfRequest, without=["jobs"]):
     """
 
     answer = "PodsAtRisk"
-    namespace: Annotated[
-        _Text, NAMESPACE._replace(help="Namespace of the pods (default: the context's namespace, or default).")
-    ] = None
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
 
 
@@ -805,7 +799,6 @@ class BudgetsRequest(Budgets, WhatIfRequest):
 
     answer = "BudgetAudit"
     accepts_contexts = True
-    all_namespaces: Annotated[bool, _ALL_BY_DEFAULT] = False
     fail_on: Annotated[
         _Text,
         Option(

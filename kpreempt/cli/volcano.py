@@ -150,7 +150,8 @@ def explain_jobs(request: ExplainRequest) -> int:
     namespace = request.namespace or default_namespace(live)
     manifest = _read_manifest(request, amounts, namespace)
     context = run.context(run.load(live), default_scheduler(), volcano.now, live)
-    query = ExplainJobs(pod=request.pod or "", manifest=manifest, volcano=volcano)
+    pod = "/".join(filter(None, (request.pod, request.name)))
+    query = ExplainJobs(pod=pod, namespace=request.namespace, manifest=manifest, volcano=volcano)
     found = answer(context._replace(namespace=namespace), query).record
     run.write_once(found, volcano.now)
     answers = found.items if isinstance(found, GangAnswers) else [found]

@@ -328,15 +328,13 @@ class Cluster:
         """Find the running pods that would be preempted, and by what; the ``limit`` most threatened ones."""
         return self._answered(AtRisk(namespace=namespace, selector=selector, limit=limit), PodsAtRisk)
 
-    def who_evicted(
-        self, pod: str | None = None, *, namespace: str | None = None, all_namespaces: bool = False
-    ) -> EvictionsOfPod | EvictedPods:
+    def who_evicted(self, pod: str | None = None, *, namespace: str | None = None) -> EvictionsOfPod | EvictedPods:
         """Find out what evicted a pod, or ended it otherwise.
 
         ``pod`` is the name of a pod, which may be gone (``NAME``, ``NS/NAME``), or of a workload (``deploy/NAME``).
-        Without it, all pods of the namespace are listed, or of all namespaces.
+        Without it, all pods of the namespace are listed. Without a namespace, all of them are searched.
         """
-        request = WhoEvicted(pod=pod, namespace=namespace, all_namespaces=all_namespaces)
+        request = WhoEvicted(pod=pod, namespace=namespace)
         record = answer(self._context(), request).record
         if record.kind == EvictedPods.__name__:
             return as_answer(record, EvictedPods)

@@ -16,7 +16,8 @@ from kpreempt.analysis.algorithms import (
 )
 from kpreempt.analysis.compare.differences import compare_pods
 from kpreempt.analysis.explain.pods import ExplainInput
-from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
+from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of
+from kpreempt.analysis.targets import named_pod
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
@@ -81,7 +82,7 @@ def _compared_pods(
     cluster, decode = context.loaded.cluster, object_decoder(extra_fields)
     require(cluster, "Node")
     if request.pod:
-        pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
+        pod = named_pod(cluster, request.pod, request.namespace, context.namespace)
         found = input_in_cluster(pod, Overrides(), decode)
     elif request.templates:
         found = inputs_of(cluster, request.templates, Overrides(), decode, api_server_of(cluster))
@@ -121,7 +122,7 @@ def _pods_of_upgrade(
     cluster, decode = loaded.cluster, object_decoder(loaded.extra_fields)
     require(cluster, "Node")
     if request.pod:
-        pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
+        pod = named_pod(cluster, request.pod, request.namespace, context.namespace)
         named = input_in_cluster(pod, Overrides(), decode)
         return [ExplainInputs(named.cluster, named.inputs)], []
 

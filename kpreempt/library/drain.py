@@ -170,10 +170,14 @@ def _nodes(request: Drain, cluster: ClusterSnapshot) -> Sequence[str]:
     there = {each.name: each.labels for each in cluster.nodes}
     selector = request.selector or request.pool
     if not selector:
-        for name in request.nodes:
+        # kubectl accepts node/NAME, too.
+        names = [name.removeprefix("nodes/").removeprefix("node/") for name in request.nodes]
+        for name in names:
             if name not in there:
-                raise NotFoundError(f'nodes "{name}" not found', hint=nearest(name, there))
-        return list(dict.fromkeys(request.nodes))
+                on = {pod.spec.node_name for pod in cluster.pods if name in (pod.metadata.name, pod.key)} - {""}
+                hint = f"it is a pod on {min(on)}: kpreempt drain {min(on)}" if on else nearest(name, there)
+                raise NotFoundError(f'nodes "{name}" not found', hint=hint)
+        return list(dict.fromkeys(names))
     try:
         parts = parse_selector(selector)
     except SelectorError as error:

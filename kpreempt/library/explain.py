@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,8 +14,7 @@ from kpreempt.analysis.explain.rejections import in_its_namespace, is_policy, re
 from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
-from kpreempt.errors import UsageError
-from kpreempt.library.requests import Decide, Explain
+from kpreempt.library.requests import Decide, Explain, WhoEvicted
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.model.cluster import may_lack_nodes
 from kpreempt.report.document import document_of
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
     from kpreempt.analysis.algorithms import AnalysisContext
     from kpreempt.analysis.explain.pods import SimulateRest
     from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName
+
+
+_Named = TypeVar("_Named", Explain, WhoEvicted)
 
 
 class PodName(NamedTuple):
@@ -55,14 +57,25 @@ def parse_target(first: str, second: str, namespace: str) -> PodName | WorkloadN
     return workload_name(kind_of(kind), namespace, name)
 
 
-def parse_pod_name(request: Explain, namespace: str) -> PodName | WorkloadName | None:
-    """Return what a request names in the cluster, if anything. Raises ``UsageError`` for two namespaces."""
+def parse_pod_name(request: Explain | WhoEvicted, namespace: str) -> PodName | WorkloadName | None:
+    """Return what a request names in the cluster, if anything; ``namespace`` applies if it has none."""
+    own = namespace if request.namespace is None else request.namespace
+    return parse_target(request.pod, request.name or "", own) if request.pod else None
+
+
+def located(context: Context, request: _Named) -> _Named:
+    """Return the request with the namespace of the pod or workload that it names; empty if that does not exist.
+
+    Raises ``UsageError`` for a kind without pods and two namespaces, and ``NotFoundError`` if several could be meant.
+    """
     if not request.pod:
-        return None
-    found = parse_target(request.pod, request.name or "", request.namespace or namespace)
-    if request.namespace and request.namespace != found.namespace:
-        raise UsageError(f"two namespaces given: {found.namespace} and -n {request.namespace}")
-    return found
+        return request
+    from kpreempt.analysis.targets import namespace_of
+
+    text = "/".join(filter(None, (request.pod, request.name)))
+    loaded = context.loaded
+    found = namespace_of(loaded.cluster, loaded.documents, text, request.namespace, context.namespace)
+    return request.having(namespace=found)
 
 
 def overrides_of(request: Explain) -> Overrides:
@@ -80,6 +93,7 @@ def explain(context: Context, request: Explain) -> Answered:
     """Explain each requested pod. Raises ``KpreemptError`` for an invalid request."""
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     require(cluster, "Node")
+    request = located(context, request)
     with context.phases.phase("admission"):
         accepted, rejected, unevaluated = _sorted_out(context, request)
         if rejected and not accepted:

@@ -24,7 +24,8 @@ from kpreempt.analysis.kueue.objects import (
     with_objects,
 )
 from kpreempt.analysis.kueue.requester import Requester, requester_in_cluster
-from kpreempt.errors import InputError
+from kpreempt.analysis.targets import in_namespace, only_namespace
+from kpreempt.errors import InputError, NotFoundError, nearest
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.library.time_limits import SECONDS_OF_SEARCH, time_limit
 from kpreempt.model.kueue import QUEUE_LABEL, Workload
@@ -108,7 +109,7 @@ def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
 def who_evicted_workload(context: Context, request: WhoEvictedWorkload) -> Answered:
     """Find for which Workload Kueue preempted another one."""
     objects = _objects(context)
-    workload = _find_workload(request.workload, context, objects)
+    workload = _find_workload(request, context, objects)
     return Answered(readings.who_evicted_workload(workload, objects), objects.cluster)
 
 
@@ -155,7 +156,7 @@ def _objects(context: Context) -> KueueObjects:
 def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects) -> list[SelectedWorkload]:
     """Return the Workloads of a request, each with the object that Kueue creates it for. Raises ``InputError``."""
     if request.workload:
-        workload = _find_workload(request.workload, context, objects)
+        workload = _find_workload(request, context, objects)
         document = document_of(objects, f"Workload {workload.key}")
         requester = requester_in_cluster(workload, document, partial(_create, context=context, objects=objects))
         return [SelectedWorkload(workload, "", requester)]
@@ -181,11 +182,14 @@ def _create(document: dict[str, Any], *, context: Context, objects: KueueObjects
     return found
 
 
-def _find_workload(text: str, context: Context, objects: KueueObjects) -> Workload:
-    """Find the Workload ``[workload/]NAME``. Raises ``InputError``."""
-    kind, _, name = text.rpartition("/")
-    if kind.lower() in ("", *_KINDS):
-        for each in objects.workloads:
-            if each.metadata.name == name and each.metadata.namespace == context.namespace:
-                return each
-    raise InputError(f"Workload {name} not found in namespace {context.namespace}", source="the cluster")
+def _find_workload(request: NamedWorkloads | WhoEvictedWorkload, context: Context, objects: KueueObjects) -> Workload:
+    """Find the Workload ``[workload/]NAME``. Raises ``NotFoundError``."""
+    kind, _, name = request.workload.rpartition("/")
+    found = {each.metadata.namespace: each for each in objects.workloads if each.metadata.name == name}
+    namespace = request.namespace or only_namespace(found, f'Workload "{name}"', context.namespace)
+    if kind.lower() in ("", *_KINDS) and namespace in found:
+        return found[namespace]
+    names = {each.metadata.name for each in objects.workloads}
+    raise NotFoundError(
+        f'Workload "{name}"{in_namespace(namespace)} not found', hint=nearest(name, names) if names else ""
+    )

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.errors import ConfigurationError, InputError, NotFoundError, UsageError
 from kpreempt.files import name_of
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.meta import DEFAULT_NAMESPACE
@@ -31,23 +31,28 @@ def who_evicted(context: Context, request: WhoEvicted) -> Answered:
     """
     from kpreempt.analysis.evictions import queries
     from kpreempt.analysis.pod_inputs import pod_name
-    from kpreempt.library.explain import PodName, parse_target
+    from kpreempt.analysis.targets import check_kind
+    from kpreempt.library.explain import PodName, located, parse_pod_name
 
     cluster, audit, documents = context.loaded.cluster, request.audit, context.loaded.documents
-    namespace = request.namespace or context.namespace
-    if not request.pod:
-        scope = "" if request.all_namespaces else namespace
-        return Answered(queries.all_evictions(cluster, scope, audit, documents), cluster)
-    target = parse_target(request.pod, request.name or "", namespace)
-    if request.namespace and request.namespace != target.namespace:
-        raise UsageError(f"two namespaces given: {target.namespace} and -n {request.namespace}")
+    target = parse_pod_name(request, "")
+    if target is None:
+        return Answered(queries.all_evictions(cluster, request.namespace or "", audit, documents), cluster)
     if not isinstance(target, PodName):
+        target = target._replace(namespace=located(context, request).namespace or "")
         return Answered(queries.evictions_of_workload(cluster, target, audit, documents), cluster)
     name = pod_name(target.name)
-    if request.all_namespaces:
+    if not target.namespace:
         found = queries.evictions_everywhere(cluster, name, audit, documents)
+    elif request.namespace in (None, target.namespace):
+        try:
+            found = queries.evictions_of_pod(cluster, target.namespace, name, audit, documents)
+        except NotFoundError:
+            check_kind(cluster, target.namespace, name)
+            raise
     else:
-        found = queries.evictions_of_pod(cluster, target.namespace, name, audit, documents)
+        check_kind(cluster, target.namespace, name, request.namespace)
+        raise UsageError(f"two namespaces given: {target.namespace} and -n {request.namespace}")
     if isinstance(found, EvictionsOfPod):
         found = _reconstructed(context, request, found)
     return Answered(found, cluster)
@@ -85,14 +90,23 @@ def subject_of(request: History) -> tuple[str, str, str]:
             f'"{request.subject[:100]}" is not a pod, node or budget', hint="pod/NAME, node/NAME, pdb/NAME"
         )
     kind = kind or "Pod"
-    return kind, "" if kind == "Node" else request.namespace or DEFAULT_NAMESPACE, name
+    return kind, request.namespace or "", name
 
 
 def history(context: Context, request: History) -> Answered:
     """Return an object's recorded history, attempt by attempt."""
     from kpreempt.snapshot.recording.journal import Subject, history_of
 
-    return Answered(history_of(request.recording, Subject(*subject_of(request))), context.loaded.cluster)
+    kind, namespace, name = subject_of(request)
+    if kind == "Node":
+        namespace = ""
+    elif not namespace:
+        from kpreempt.analysis.targets import only_namespace
+        from kpreempt.snapshot.recording.as_of import namespaces_in
+
+        found = namespaces_in(request.recording, kind, name)
+        namespace = only_namespace(found, f'{kind} "{name}"', DEFAULT_NAMESPACE)
+    return Answered(history_of(request.recording, Subject(kind, namespace, name)), context.loaded.cluster)
 
 
 def verify(context: Context, request: Verify) -> Answered:

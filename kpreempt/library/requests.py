@@ -50,12 +50,15 @@ MAX_RUNS = 10_000
 
 NAMESPACE = Option(
     ("-n", "--namespace"),
-    "Include only pods in this namespace.",
+    "Include only pods in this namespace (default: all namespaces).",
     "NS",
     THE_POD,
     in_tools=True,
     in_plans=ONE,
     is_everyday=True,
+)
+_OF_NAMED = NAMESPACE._replace(
+    help="Namespace (default: all; of several pods with this name, the one in the context's namespace)."
 )
 SELECTOR = Option(
     ("-l", "--selector"),
@@ -84,7 +87,7 @@ class Explain(Request):
         ),
     ] = None
     name: Annotated[_Text, Option(metavar="NAME", help="Name, if the first argument is a kind.")] = None
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod.")] = None
+    namespace: Annotated[_Text, _OF_NAMED] = None
     priority: Annotated[
         int | None,
         Option(
@@ -203,7 +206,9 @@ class Budgets(Selected):
     """Problems with PodDisruptionBudgets, and which pods would violate them."""
 
     answered_by = "handlers:budgets"
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Include only budgets in this namespace.")] = None
+    namespace: Annotated[
+        _Text, NAMESPACE._replace(help="Include only budgets in this namespace (default: all namespaces).")
+    ] = None
     selector: Annotated[
         _Text,
         SELECTOR._replace(
@@ -288,7 +293,12 @@ class Check(Simulated):
             is_everyday=True,
         ),
     ] = []
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace for objects without one.", panel=THE_CHANGE)] = None
+    namespace: Annotated[
+        _Text,
+        NAMESPACE._replace(
+            help="Namespace for objects without one (default: the context's, or default).", panel=THE_CHANGE
+        ),
+    ] = None
     prune: Annotated[
         bool,
         Option(
@@ -526,7 +536,7 @@ class Compare(Request):
 
     answered_by = "comparisons:compare"
     pod: Annotated[_Text, POD] = None
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod, or of the pending pods.")] = None
+    namespace: Annotated[_Text, _OF_NAMED] = None
     templates: "Sequence[PodTemplate]" = ()
     # By their names in the answer; the first is the reference.
     schedulers: "Mapping[str, SchedulerFactory]" = {}
@@ -572,13 +582,11 @@ class WhoEvicted(Request):
         _Text,
         POD._replace(
             metavar="[KIND/]NAME",
-            help="Pod, which may no longer exist, or workload: web-1, NS/web-1 or deploy/web. Default: all pods of the "
-            "namespace.",
+            help="Pod, which may no longer exist, or workload: web-1, NS/web-1 or deploy/web. Default: all pods.",
         ),
     ] = None
     name: Annotated[_Text, Option(metavar="NAME", help="Name, if the first argument is a kind.")] = None
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod or workload.")] = None
-    all_namespaces: bool = False
+    namespace: Annotated[_Text, _OF_NAMED] = None
     read_before: "Callable[[Sequence[str]], LoadedCluster | None] | None" = None
     audit: "AuditLog | None" = None
 
@@ -595,9 +603,7 @@ class History(Request):
 
     answered_by = "recordings:history"
     subject: Annotated[str, Option(metavar="[KIND/]NAME", help="Pod, node/NAME or pdb/NAME; it may no longer exist.")]
-    namespace: Annotated[
-        _Text, NAMESPACE._replace(help="Namespace of the pod or PodDisruptionBudget (default: default).")
-    ] = None
+    namespace: Annotated[_Text, _OF_NAMED] = None
     recording: str
 
 
@@ -636,14 +642,19 @@ class ExplainJobs(Request):
 
     answered_by = "volcano:explain_jobs"
     pod: str
+    namespace: str | None
     manifest: "VolcanoManifest"
     volcano: "Volcano"
 
 
 class NamedWorkloads(Request):
-    """A request about Workloads: the one named ``workload``, or those of ``manifests``, each with its objects."""
+    """A request about Workloads: the one named ``workload``, or those of ``manifests``, each with its objects.
+
+    The named one may be in any namespace, unless there is a ``namespace``.
+    """
 
     workload: str = ""
+    namespace: str | None = None
     manifests: "Sequence[Sequence[ManifestObject]]" = ()
 
 
@@ -674,6 +685,7 @@ class WhoEvictedWorkload(Request):
 
     answered_by = "kueue:who_evicted_workload"
     workload: str
+    namespace: str | None
 
 
 class CompareWorkloads(NamedWorkloads):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.pod_inputs import input_in_cluster, inputs_of, pod_in_cluster
+from kpreempt.analysis.pod_inputs import input_in_cluster, inputs_of
+from kpreempt.analysis.targets import named_pod
 from kpreempt.analysis.volcano.jobs import MAX_PODS
 from kpreempt.analysis.volcano.remedies import Problem, find_remedies, is_bound
 from kpreempt.analysis.volcano.sessions import Submission, Volcano, VolcanoManifest, answer_session, submit
@@ -80,7 +81,7 @@ def _submission(context: Context, request: ExplainJobs) -> Submission:
     cluster, manifest, now = context.loaded.cluster, request.manifest, request.volcano.now
     if request.pod:
         requested = input_in_cluster(
-            pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object
+            named_pod(cluster, request.pod, request.namespace, context.namespace), Overrides(), decode_object
         )
         pods = [(explain_input.pod, "") for explain_input in requested.inputs]
         return submit(requested.cluster, now=now, decode=decode_object, pods=pods)

@@ -431,7 +431,6 @@ def _about(cluster: Cluster, _given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 _MANIFEST = ("manifest", _Manifest, "")
-_ALL_NAMESPACES = ("all_namespaces", Annotated[bool, msgspec.Meta(description="Look in all namespaces.")], False)
 TOOLS: Mapping[str, Tool] = {
     "cluster": Tool("Describe the cluster: version, age of the snapshot, nodes, pods.", _arguments(Request), _about),
     "explain": Tool(
@@ -456,7 +455,7 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "who_evicted": Tool(
         "Find out what evicted a pod, or ended it otherwise, and why; without a pod, list those of a namespace.",
-        _arguments(WhoEvicted, _ALL_NAMESPACES),
+        _arguments(WhoEvicted),
         lambda cluster, given: cluster.who_evicted(**given),
     ),
     "check": Tool(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -40,7 +39,7 @@ from kpreempt.verdict.unread import missing
 from kpreempt.verdict.workload import ExcludedNode
 from kpreempt.verdict.workload import ReplicaScope as Which
 
-_RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
+RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
     "Deployment": lambda cluster: cluster.deployments,
     "StatefulSet": lambda cluster: cluster.stateful_sets,
     "DaemonSet": lambda cluster: cluster.daemon_sets,
@@ -64,6 +63,10 @@ class WorkloadName(NamedTuple):
         """``Deployment shop/web``."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
+    def may_be(self, kind: str, record: Any) -> bool:
+        """Whether the record is this workload, in any namespace."""
+        return (kind, record.metadata.name) == (self.kind, self.name)
+
     def is_of(self, kind: str, record: Any) -> bool:
         """Whether the record is this workload."""
         return (kind, record.metadata.namespace, record.metadata.name) == self
@@ -71,8 +74,8 @@ class WorkloadName(NamedTuple):
 
 def workload_name(kind: str, namespace: str, name: str) -> WorkloadName:
     """The workload of that kind. Raises ``UsageError`` for a kind that creates no pods."""
-    if kind not in _RECORDS:
-        raise UsageError(f"{kind} creates no pods", hint=", ".join(_RECORDS))
+    if kind not in RECORDS:
+        raise UsageError(f"{kind} creates no pods", hint=", ".join(RECORDS))
     return WorkloadName(kind, namespace, name)
 
 
@@ -382,19 +385,16 @@ def _names(document: Document, workload: WorkloadName) -> bool:
 
 def record_of_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> Any:
     """The workload's record, or ``None``; always ``None`` for a CronJob."""
-    return next((each for each in _RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
+    return next((each for each in RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
 
 
 def unknown_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
-    """The error for a workload that is not in the cluster: where else there is one of that name."""
+    """The error for a workload that is not in the cluster: which one may be meant instead."""
+    from kpreempt.analysis.targets import in_namespace, similar_workloads  # noqa: PLC0415 - only for this error
+
     kind, namespace, name = workload
-    records = _RECORDS[kind](cluster)
-    elsewhere = sorted(each.metadata.namespace for each in records if each.metadata.name == name)
-    problem = missing(cluster, kind, f'{kind} "{name}" in namespace "{namespace}"')
-    if elsewhere:
-        return NotFoundError(problem, hint=f"it is in {', '.join(elsewhere)}: -n {elsewhere[0]}")
-    names = [each.metadata.name for each in records if each.metadata.namespace == namespace]
-    return NotFoundError(problem, hint=", ".join(difflib.get_close_matches(name, names, n=3)))
+    problem = missing(cluster, kind, f'{kind} "{name}"{in_namespace(namespace)}')
+    return NotFoundError(problem, hint=", ".join(similar_workloads(cluster, *workload)))
 
 
 class WorkloadInput(msgspec.Struct, frozen=True, kw_only=True):

@@ -237,6 +237,17 @@ def point_in_time(folder: str, text: str | None) -> PointInTime:
     return PointInTime(time)
 
 
+def namespaces_in(folder: str, kind: str, name: str) -> set[str]:
+    """Return the namespaces in which a recording has, or once had, the object. Raises ``InputError``."""
+    found = set()
+    for path in segments_in(folder):
+        segment = Segment(path)
+        named = (object_name_of_line(line) for line in segment.base(InputLimits()))
+        found |= {each.key[0] for each in named if each.kind == kind and each.key[1] == name}
+        found |= {each.namespace for each in segment.changes() if (each.kind, each.name) == (kind, name)}
+    return found
+
+
 def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
     """Return when a recording last shows that a pod ends, as an argument for ``point_in_time``.
 

@@ -65,9 +65,16 @@ def test_version(kpreempt: Kpreempt) -> None:
             id="an option without its value",
         ),
         pytest.param(
-            ["explain", "\x1b[31mx", "y"],
-            '"\\x1b[31mx" is not a kind of workload\nhint: pod y, deploy y\n',
-            id="an argument too many",
+            ["explain", "\x1b[31mx", "y", *DEMO],
+            '"\\x1b[31mx" is neither a namespace with pods nor a kind that has pods '
+            "(pod, deploy, sts, ds, rs, rc, job, cj)\n",
+            id="an unknown kind",
+        ),
+        pytest.param(
+            ["budgets", "web", *DEMO],
+            "kpreempt budgets: got unexpected extra argument(s) (web)\n"
+            "hint: it takes no name, but -n NS and -l SELECTOR (kpreempt budgets --help)\n",
+            id="a name for a command about all",
         ),
         pytest.param(
             ["explain", *DEMO],

@@ -96,8 +96,11 @@ def test_ages_count_to_the_time_of_the_dump(kpreempt: Kpreempt, command: str) ->
     assert datetime.fromisoformat(document["at"]) == taken_at == found.at
 
 
-def test_at_risk_is_about_the_default_namespace_unless_another_is_given(kpreempt: Kpreempt) -> None:
-    assert "No running pod matches." in kpreempt("at-risk", *SNAPSHOT).stdout
+@pytest.mark.parametrize("command", ["pending", "at-risk", "budgets", "who-evicted"])
+def test_a_list_covers_all_namespaces_unless_one_is_given(kpreempt: Kpreempt, command: str) -> None:
+    everything = kpreempt(command, *SNAPSHOT, "-o", "json").stdout
+    assert everything == kpreempt(command, *SNAPSHOT, "-A", "-o", "json").stdout
+    assert everything != kpreempt(command, *SNAPSHOT, "-n", "data", "-o", "json").stdout
 
 
 def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path: Path) -> None:
@@ -149,9 +152,9 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
         pytest.param([*PENDING, "--color", "red"], 2, "--color: invalid value 'red'", id="a colour"),
         pytest.param([*WHO, "-A"], 2, "-n and -A cannot be used together", id="a victim in one namespace and in all"),
         pytest.param(
-            ["who-evicted", "node/a", *SNAPSHOT], 3, 'pod "a" in namespace "node" not found', id="an unknown namespace"
+            ["who-evicted", "nodes/a", *SNAPSHOT], 2, '"nodes/a" is a Node; expected a pod', id="a kind without pods"
         ),
-        pytest.param(["who-evicted", "x", *SNAPSHOT], 3, 'pod "x" in namespace "default" not found', id="nobody"),
+        pytest.param(["who-evicted", "x", *SNAPSHOT], 3, 'pod "x" not found', id="nobody"),
         pytest.param([*WHO, "--before", "absent.yaml"], 3, "absent.yaml: ", id="no snapshot from before"),
         pytest.param([*AT_RISK, "--limit", "0"], 2, "kpreempt at-risk: invalid value", id="no pods at all"),
         pytest.param(["at-risk"], 2, "no cluster given", id="at-risk without a cluster"),

@@ -85,9 +85,7 @@ def node(name: str) -> dict[str, Any]:
             lambda cluster: cluster.who_evicted("shop/web-6d8f9b7c54-nk6q5"),
             id="who evicted a pod",
         ),
-        pytest.param(
-            ["who-evicted", "-A"], lambda cluster: cluster.who_evicted(all_namespaces=True), id="evictions everywhere"
-        ),
+        pytest.param(["who-evicted", "-A"], lambda cluster: cluster.who_evicted(), id="evictions everywhere"),
         pytest.param(
             ["compare", "--algorithms", "auto,kube-1.33", "-f", str(API)],
             lambda cluster: cluster.compare(["auto", "kube-1.33"], API),

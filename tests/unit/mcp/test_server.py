@@ -79,7 +79,7 @@ def test_a_client_lists_the_tools_and_is_answered(cluster: Cluster) -> None:
         pytest.param("budgets", {"namespace": "shop"}, "BudgetAudit", id="budgets"),
         pytest.param("at_risk", {"limit": 2}, "PodsAtRisk", id="at_risk"),
         pytest.param("who_evicted", {"pod": "shop/web-6d8f9b7c54-nk6q5"}, "EvictionsOfPod", id="who_evicted"),
-        pytest.param("who_evicted", {"all_namespaces": True}, "EvictedPods", id="who_evicted in all namespaces"),
+        pytest.param("who_evicted", {}, "EvictedPods", id="who_evicted in all namespaces"),
         pytest.param("check", {"manifest": API, "rules": {"max-victims": 0}}, "Check", id="check"),
         pytest.param("check", {"manifest": API, "applied_by": "helm"}, "Check", id="check of a release of Helm"),
         pytest.param("drain", {"nodes": ["node-a"], "ignore_daemonsets": True, "force": True}, "Drain", id="drain"),
