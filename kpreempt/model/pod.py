@@ -424,6 +424,12 @@ class AllAnnotations(PodAnnotations, frozen=True, omit_defaults=True, gc=False):
         return all_annotations({**others, **{key: value for key, value in changed_annotations.items() if value}})
 
 
+def has_namespace_selector(pod: Pod) -> bool:
+    """Return whether affinity terms of the pod select namespaces by their labels."""
+    affinity = pod.spec.affinity
+    return affinity is not None and any(term.namespace_selector is not None for term in affinity.pod_terms)
+
+
 def all_annotations(annotations: Mapping[str, str]) -> AllAnnotations:
     """Build the record from a map, without kubectl's last applied manifest and any secrets in it."""
     everything = {key: value for key, value in annotations.items() if key != LAST_APPLIED}

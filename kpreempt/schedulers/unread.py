@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
-from itertools import chain
-from operator import attrgetter
 
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import controller_of
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import Pod, has_namespace_selector
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.unread import unread_of
@@ -32,8 +30,8 @@ class DecidedPod:
     """A pod, and a scheduler's decision about it in a cluster that could not be read completely.
 
     ``choices`` is the number of nodes between which scores decided. ``spreads_by_default`` means that default
-    constraints also reject nodes. ``with_affinity`` lists the pods whose affinity filters check, by default all pods of
-    the cluster.
+    constraints also reject nodes. ``selects_namespaces`` tells whether affinity terms of the pods that filters check
+    select namespaces by their labels; by default, those of all pods of the cluster.
     """
 
     def __init__(
@@ -44,7 +42,7 @@ class DecidedPod:
         *,
         choices: int = 0,
         spreads_by_default: bool = False,
-        with_affinity: Callable[[], Iterable[Pod]] | None = None,
+        selects_namespaces: Callable[[], bool] | None = None,
     ) -> None:
         self.pod = pod
         self.cluster = cluster
@@ -54,7 +52,7 @@ class DecidedPod:
         self.has_devices = bool(pod.spec.resource_claims)
         self._choices = choices
         self._spreads_by_default = spreads_by_default
-        self.with_affinity = with_affinity or (lambda: cluster.pods)
+        self.others_select_namespaces = selects_namespaces or (lambda: any(map(has_namespace_selector, cluster.pods)))
 
     @cached_property
     def claims(self) -> frozenset[str]:
@@ -110,17 +108,11 @@ class DecidedPod:
         return owner is not None and owner.kind == kind if kind else bool(self.pod.metadata.labels)
 
 
-def _selects_namespaces(seen: DecidedPod) -> bool:
-    """Return whether terms of the pod, or of running pods, select namespaces by their labels."""
-    affinities = map(attrgetter("spec.affinity"), chain((seen.pod,), seen.with_affinity()))
-    return any(term.namespace_selector is not None for each in filter(None, affinities) for term in each.pod_terms)
-
-
 _MATTERS: Mapping[str, Callable[[DecidedPod], bool]] = {
     "Node": lambda seen: not seen.cluster.nodes,
     "Pod": lambda _: True,
     "PodDisruptionBudget": lambda seen: seen.preempts,
-    "Namespace": _selects_namespaces,
+    "Namespace": lambda seen: has_namespace_selector(seen.pod) or seen.others_select_namespaces(),
     "PersistentVolumeClaim": lambda seen: bool(seen.claims),
     "PersistentVolume": lambda seen: bool(seen.claims),
     "StorageClass": lambda seen: seen.has_unbound_claims,

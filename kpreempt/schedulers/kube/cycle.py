@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import compress, repeat
 from operator import attrgetter, is_, not_
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -44,7 +45,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     PostFilterResult,
     no_node_message,
 )
-from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.node_info import MarkedNodes, NodeInfo
 from kpreempt.schedulers.kube.framework.out_of_tree import attributed_to
 from kpreempt.schedulers.kube.framework.runner import FilteredNodes, Framework
 from kpreempt.schedulers.kube.node_report import is_permanently_unschedulable
@@ -67,6 +68,9 @@ from kpreempt.verdict import (
     Verdict,
     Victim,
 )
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers
 
 
 class Cycle:
@@ -179,17 +183,17 @@ class Cycle:
             self._framework.failures[kind] = verdict, self._post_filter
         return verdict
 
-    def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
+    def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, Sequence[NodeInfo], dict[str, Status]]:
         """Return every node's status (or samples, if these are enough) and the feasible nodes."""
         if not self._state.records_nodes and node_names is None and self._extender_calls is None:
             # The ordinary code path reports errors.
             with suppress(FrameworkError):
                 self._known = self._framework.filtered_nodes(self._state, self._pod)
         if self._known is not None:
-            feasible = [self._node_infos[place] for place in self._known.feasible]
-            self._search = self._sampling(None, len(feasible))
-            self._passing_filters = len(feasible)
-            return self._known, feasible, self._known.examples
+            passing = MarkedNodes(self._node_infos, self._known.passing)
+            self._search = self._sampling(None, len(passing))
+            self._passing_filters = len(passing)
+            return self._known, passing, self._known.examples
         filtered = NodeToStatus()
         if node_names is not None:
             filtered.absent = self._absent()
@@ -249,23 +253,27 @@ class Cycle:
                 return found
         return error
 
-    def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
+    def _score(self, evaluated: dict[str, Status], feasible: Sequence[NodeInfo], sampling: Sampling | None) -> Verdict:
         plugin_scores: dict[str, dict[str, int]] = {}
         extender_session = self._extender_calls
         with self._state.phases.phase("score"):
             # A single candidate is chosen without scoring.
             is_rated = self._state.records_nodes or len(feasible) > 1
-            sums = self._sums(feasible) if is_rated else [0]
-            if sums is None:
+            sums = self._sums(feasible) if is_rated else None
+            if sums is None and is_rated:
                 plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
             # A single node is chosen without scores, and score plugins are not called.
             if plugin_scores and extender_session is not None and len(feasible) > 1:
                 given = extender_session.prioritize(feasible)
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
-        if sums is not None and not self._state.records_odds:
+        if not self._state.records_odds and (sums is not None or not is_rated):
             return self._likely(evaluated, feasible, sums, sampling)
         names = [node_info.node.metadata.name for node_info in feasible]
-        scores = self._totals(plugin_scores) if sums is None else dict(zip(names, sums, strict=True))
+        scores = self._totals(plugin_scores)
+        if not is_rated:
+            scores = dict.fromkeys(names, 0)
+        elif sums is not None:
+            scores = dict(zip(names, sums.tolist(), strict=True))
         best = max(scores.values())
         chosen = [node for node, score in scores.items() if score == best]
         nominated = self._pod.status.nominated_node_name
@@ -285,11 +293,18 @@ class Cycle:
         )
 
     def _likely(
-        self, evaluated: dict[str, Status], feasible: list[NodeInfo], sums: Sequence[int], sampling: Sampling | None
+        self,
+        evaluated: dict[str, Status],
+        feasible: Sequence[NodeInfo],
+        sums: Integers | None,
+        sampling: Sampling | None,
     ) -> Verdict:
-        """The verdict with the best nodes only."""
-        best = max(sums)
-        chosen = [each.name for each, total in zip(feasible, sums, strict=True) if total == best]
+        """The verdict with the best nodes only; without ``sums``, there is one node."""
+        best, chosen = 0, [each.name for each in feasible] if sums is None else []
+        if sums is not None:
+            assert self._state.places is not None
+            best = int(sums.max())
+            chosen = [self._node_infos[place].name for place in self._state.places[sums == best].tolist()]
         nominated = self._pod.status.nominated_node_name
         is_taken = bool(nominated) and self._takes_nominated and any(each.name == nominated for each in feasible)
         scores = dict.fromkeys([nominated] if is_taken else chosen, best)
@@ -313,7 +328,7 @@ class Cycle:
         totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
         return {node: totals[id(by_plugin)] for node, by_plugin in plugin_scores.items()}
 
-    def _sums(self, feasible: list[NodeInfo]) -> list[int] | None:
+    def _sums(self, feasible: Sequence[NodeInfo]) -> Integers | None:
         """Return each node's total score if all nodes are scored in bulk and scores per plugin are not needed."""
         state, framework = self._state, self._framework
         can_rate = framework.rates_at_once and framework.plugins.scores
@@ -322,7 +337,9 @@ class Cycle:
         import numpy as np  # noqa: PLC0415 - loaded in big clusters
 
         size = len(self._node_infos)
-        if len(feasible) == size:
+        if isinstance(feasible, MarkedNodes):
+            state.places = feasible.places
+        elif len(feasible) == size:
             state.places = np.arange(size)
         else:
             position = self._cluster.position
@@ -456,7 +473,7 @@ class Cycle:
             outcome,
             choices=len(feasible) if isinstance(feasible, list) and outcome is Outcome.LANDS else 0,
             spreads_by_default=any(each.get("whenUnsatisfiable") == "DoNotSchedule" for each in defaults),
-            with_affinity=self._cluster.pods_with_affinity,
+            selects_namespaces=lambda: self._cluster.has_namespace_selectors,
         )
         return judged(seen, READ_BY_TODAYS)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import accumulate, chain, compress
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,16 +124,12 @@ class PodTable:
         self.cluster = cluster
         # How many tables of a few nodes were derived from this one.
         self.num_made_from = 0
-        assigned = cluster.assigned
-        if nodes is None:
-            by_node: list[Sequence[Pod]] = [assigned[node_info.name] for node_info in cluster.node_infos]
-        else:
-            by_node = [()] * len(cluster.node_infos)
-            for node_info in nodes:
-                by_node[cluster.position[node_info.name]] = assigned[node_info.name]
-        sizes = [len(pods) for pods in by_node]
-        self.pods: list[Pod] = list(chain.from_iterable(by_node))
-        self.first: Integers = np.array([0, *accumulate(sizes)], dtype=np.int64)
+        names = [node_info.name for node_info in (cluster.node_infos if nodes is None else nodes)]
+        by_node = sorted((cluster.position[name], name, cluster.pods_on(name)) for name in names)
+        sizes = np.zeros(len(cluster.node_infos), dtype=np.int64)
+        sizes[[place for place, _, _ in by_node]] = [len(pods) for _, _, pods in by_node]
+        self.pods: list[Pod] = list(chain.from_iterable(pods for _, _, pods in by_node))
+        self.first: Integers = np.concatenate(([0], np.cumsum(sizes)))
         self.node: Integers = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
         follows = before is not None and cluster.has_nodes_of(before.cluster)
         self._updates: Integers = np.full(len(self.pods), _UNREAD, dtype=np.int64)
@@ -167,18 +163,22 @@ class PodTable:
             np.array(anti_affinity, dtype=np.int64),
         )
 
-    def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]]) -> None:
-        """Copy the columns of nodes with unchanged pods from the previous table, and read those of the others."""
-        known = before.cluster.assigned
-        names = [node_info.name for node_info in self.cluster.node_infos]
-        is_changed = [
-            bool(pods) and (then := known.get(name)) is not pods and then != pods
-            for name, pods in zip(names, by_node, strict=True)
-        ]
-        is_read = np.array(is_changed, dtype=np.bool_)[self.node]
+    def _read_changed(self, before: PodTable, by_node: Sequence[tuple[int, str, Sequence[Pod]]]) -> None:
+        """Copy the columns of nodes with unchanged pods from the previous table, and read those of the others.
+
+        ``by_node`` has the position, the name and the pods of each node of this table.
+        """
+        position, cluster = before.cluster.position, before.cluster
+        is_changed = np.zeros(len(self.first) - 1, dtype=np.bool_)
+        # The position of each node in the previous table, if it has the node.
+        there = np.zeros(len(self.first) - 1, dtype=np.int64)
+        for index, name, pods in by_node:
+            then = cluster.pods_on(name) if name in position else None
+            is_changed[index] = bool(pods) and then is not pods and then != pods
+            there[index] = position.get(name, 0)
+        first = before.first[there]
+        is_read = is_changed[self.node]
         # The position of each pod in the previous table, if it is there.
-        position = before.cluster.position
-        first = before.first[np.array([position.get(name, 0) for name in names], dtype=np.int64)]
         place = np.arange(len(self.pods), dtype=np.int64) + (first - self.first[:-1])[self.node]
         place[is_read] = 0
         read = self._read([self.pods[position] for position in np.flatnonzero(is_read).tolist()])

@@ -36,6 +36,8 @@ from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 _MANY = 100
 # Below this, products with 100 fit into 64 bits, and doubles represent every amount exactly.
 _MAX_EXACT = 2**53
+# If scores differ by at most this, each possible one is normalized instead of each node's.
+_MAX_SPAN = 1_000
 
 
 class NumberColumn:
@@ -72,30 +74,38 @@ class ScoresAtOnce:
         self._places = state.places
 
     def rate(self, plugin: ScorePlugin) -> Integers:
-        """Return the plugin's normalized scores. Raises ``PluginError``."""
+        """Return the plugin's normalized scores: one for each node, or one for all. Raises ``PluginError``."""
         state, pod, nodes = self._state, self._pod, self._nodes
         # A pod's images are not part of its scheduling key.
         scores_images = isinstance(plugin, BulkScorePlugin) and plugin.scores_images
         findings = state.findings if scores_images else state.scheduling_findings or state.findings
         if findings is None or not plugin.is_local:
-            raw: Integers = np.array(rated(plugin, state, pod, nodes), np.int64)
+            scores = rated(plugin, state, pod, nodes)
+            is_equal = plugin.scales_to_extremes and len(scores) and scores.count(scores[0]) == len(scores)
+            raw: Integers = np.array(scores[:1] if is_equal else scores, np.int64)
         else:
             raw = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn).at(
                 self._places, lambda places: rated(plugin, state, pod, [self._all_nodes[place] for place in places])
             )
         if type(plugin).normalize_scores is ScorePlugin.normalize_scores:
             return raw
-        return np.array(plugin.normalize_scores(state, pod, raw.tolist(), nodes), np.int64)
+        if not len(raw) or not plugin.scales_to_extremes:
+            return np.array(plugin.normalize_scores(state, pod, raw.tolist(), nodes), np.int64)
+        lowest, highest = int(raw.min()), int(raw.max())
+        if highest - lowest > _MAX_SPAN:
+            return np.array(plugin.normalize_scores(state, pod, raw.tolist(), nodes), np.int64)
+        # What each score from the lowest to the highest becomes.
+        scaled = np.array(plugin.normalize_scores(state, pod, list(range(lowest, highest + 1)), ()), np.int64)
+        return scaled if lowest == highest else scaled[raw - lowest]
 
-    def in_sum(self, columns: Mapping[str, Integers], weights: Mapping[str, int]) -> list[int] | None:
+    def in_sum(self, columns: Mapping[str, Integers], weights: Mapping[str, int]) -> Integers | None:
         """Return each node's weighted total; ``None`` if a score is out of range."""
         total = np.zeros(len(self._nodes), np.int64)
         for name, scores in columns.items():
             if scores.min() < MIN_NODE_SCORE or scores.max() > MAX_NODE_SCORE:
                 return None
             total += scores * weights[name]
-        sums: list[int] = total.tolist()
-        return sums
+        return total
 
 
 def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int] | None:

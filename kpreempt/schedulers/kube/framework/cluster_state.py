@@ -27,7 +27,7 @@ from kpreempt.model.devices import CLASS_RESOURCE_PREFIX, DeviceClass, ResourceC
 from kpreempt.model.frozen import FrozenList, frozen
 from kpreempt.model.labels import LabelIndex, LabelSelector
 from kpreempt.model.node import ContainerImage, Node
-from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
+from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta, has_namespace_selector
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo, is_same_pod
 from kpreempt.schedulers.kube.versions import Behavior
@@ -54,7 +54,7 @@ class ClusterState:
     """
 
     node_infos: list[NodeInfo]
-    by_name: dict[str, NodeInfo]
+    by_name: Mapping[str, NodeInfo]
 
     def __init__(
         self,
@@ -83,16 +83,16 @@ class ClusterState:
         if before is None:
             nodes = in_zone_order(cluster.nodes)
             self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
-            self._groups: dict[Position, list[Pod]] = {name: [] for name in self.position}
-            add_by_position(self._groups, cluster.pods, self._place_of)
-            changed = self._groups
+            changed: dict[Position, list[Pod]] = {name: [] for name in self.position}
+            add_by_position(changed, cluster.pods, self._place_of)
+            self._groups = _Groups(changed, {})
         else:
             self.position = before.position
             if changes is None:
                 changed = regrouped(before._groups, before.cluster.pods, cluster.pods, self._place_of)
             else:
                 changed = moved(before._groups, changes, self._place_of)
-            self._groups = before._groups | changed
+            self._groups = before._groups.updated(changed)
         groups = self._groups
         self.nominated_pods: dict[str, list[PodInfo]] = before.nominated_pods if before is not None else {}
         # The nodes to which pods are nominated, by UID and by ``namespace/name``.
@@ -104,10 +104,10 @@ class ClusterState:
         self.changed_since = [place.node if isinstance(place, NominatedTo) else place for place in changed]
         if before is None:
             self.node_infos = [NodeInfo(node, groups[node.metadata.name], behavior) for node in nodes]
-            self.by_name = {node_info.name: node_info for node_info in self.node_infos}
             self._spread_images()
         else:
             self._take_nodes(before, [place for place in changed if isinstance(place, str)])
+        self.by_name = _NodesByName(self.position, self.node_infos)
 
     def _place_of(self, pod: Pod) -> Position:
         """Return the node whose resources the pod uses, or on which they are reserved for it."""
@@ -130,10 +130,11 @@ class ClusterState:
     def _take_nodes(self, before: ClusterState, changed: Collection[str]) -> None:
         """Take the nodes of the previous state, and rebuild those whose pods changed."""
         groups = self._groups
-        self.node_infos, self.by_name = list(before.node_infos), dict(before.by_name)
+        self.node_infos = list(before.node_infos)
         for name in changed:
             place = self.position[name]
-            self.node_infos[place] = self.by_name[name] = before.node_infos[place].with_pods(groups[name])
+            self.node_infos[place] = before.node_infos[place].with_pods(groups[name])
+        places = [self.position[name] for name in changed]
         self.num_pods = before.num_pods + sum(len(groups[name]) - len(before._groups[name]) for name in changed)
         if (counted := before.__dict__.get("_pods_by_labels")) is not None:
             self.__dict__["_pods_by_labels"] = counted.followed(
@@ -142,9 +143,16 @@ class ClusterState:
         for kind, of_node in _WITH_AFFINITY.items():
             # Usually none of the changed nodes has, or had, any.
             if kind in before.__dict__ and not any(
-                of_node(state.by_name[name]) for name in changed for state in (before, self)
+                of_node(state.node_infos[place]) for place in places for state in (before, self)
             ):
                 self.__dict__[kind] = before.__dict__[kind]
+        if (selecting := before.__dict__.get("_nodes_selecting_namespaces")) is not None:
+            self.__dict__["_nodes_selecting_namespaces"] = selecting.difference(changed).union(
+                name for name, place in zip(changed, places, strict=True) if _selects_namespaces(self.node_infos[place])
+            )
+        name = "_nominated_select_namespaces"
+        if name in before.__dict__ and self.nominated_pods is before.nominated_pods:
+            self.__dict__[name] = before.__dict__[name]
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
@@ -221,10 +229,9 @@ class ClusterState:
         """Return whether both states share the same nodes in the same order because they have a common origin."""
         return self.position is other.position
 
-    @cached_property
-    def assigned(self) -> dict[str, list[Pod]]:
-        """The pods of each node, by node name."""
-        return {name: self._groups[name] for name in self.position}
+    def pods_on(self, node_name: str) -> list[Pod]:
+        """Return the pods of a node of the cluster; callers must not change the list."""
+        return self._groups[node_name]
 
     @cached_property
     def num_pods(self) -> int:
@@ -251,11 +258,19 @@ class ClusterState:
         """The nodes with pods that have any affinity."""
         return [node_info for node_info in self.node_infos if node_info.pods_with_affinity]
 
-    def pods_with_affinity(self) -> Iterator[Pod]:
-        """The pods on nodes that have any affinity, and all nominated pods."""
-        groups = (node_info.pods_with_affinity for node_info in self.nodes_with_affinity)
-        for infos in chain(groups, self.nominated_pods.values()):
-            yield from (info.pod for info in infos)
+    @property
+    def has_namespace_selectors(self) -> bool:
+        """Whether affinity terms of pods on nodes, or of nominated pods, select namespaces by their labels."""
+        return bool(self._nodes_selecting_namespaces) or self._nominated_select_namespaces
+
+    @cached_property
+    def _nominated_select_namespaces(self) -> bool:
+        nominated = chain.from_iterable(self.nominated_pods.values())
+        return any(has_namespace_selector(info.pod) for info in nominated)
+
+    @cached_property
+    def _nodes_selecting_namespaces(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.nodes_with_affinity if _selects_namespaces(each))
 
     @cached_property
     def nodes_with_anti_affinity(self) -> list[NodeInfo]:
@@ -379,6 +394,10 @@ _WITH_AFFINITY = {
 }
 
 
+def _selects_namespaces(node_info: NodeInfo) -> bool:
+    return any(has_namespace_selector(info.pod) for info in node_info.pods_with_affinity)
+
+
 def in_zone_order(nodes: list[Node]) -> list[Node]:
     """Order nodes as the scheduler's node tree does: one from each zone in turn (``backend/cache/node_tree.go``)."""
     zones: dict[tuple[str, str], list[Node]] = {}
@@ -440,6 +459,54 @@ Position = str | NominatedTo
 NOWHERE: Position = ""
 
 PositionOf = Callable[[Pod], Position]
+
+# How many groups may differ from those of an earlier state before all are copied.
+_MAX_OTHERS = 500
+
+
+class _Groups(Mapping[Position, list[Pod]]):
+    """Pods by position: those of an earlier state, and ``others`` instead of some of them."""
+
+    __slots__ = ("_earlier", "_others")
+
+    def __init__(self, earlier: dict[Position, list[Pod]], others: dict[Position, list[Pod]]) -> None:
+        self._earlier = earlier
+        self._others = others
+
+    def updated(self, changed: dict[Position, list[Pod]]) -> _Groups:
+        """Return a copy with ``changed`` groups; it shares what is unchanged."""
+        others = self._others | changed
+        return _Groups(self._earlier, others) if len(others) <= _MAX_OTHERS else _Groups(self._earlier | others, {})
+
+    def __getitem__(self, place: Position) -> list[Pod]:
+        others = self._others.get(place)
+        return self._earlier[place] if others is None else others
+
+    def __iter__(self) -> Iterator[Position]:
+        return iter(self._earlier | self._others)
+
+    def __len__(self) -> int:
+        return len(self._earlier.keys() | self._others.keys())
+
+
+class _NodesByName(Mapping[str, "NodeInfo"]):
+    """The nodes of a state by name, in their order."""
+
+    __slots__ = ("_nodes", "_position")
+
+    def __init__(self, position: Mapping[str, int], nodes: Sequence[NodeInfo]) -> None:
+        self._position = position
+        self._nodes = nodes
+
+    def __getitem__(self, name: str) -> NodeInfo:
+        return self._nodes[self._position[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._position)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
 
 _STRETCH = 512
 # How far ahead both lists are searched for a common pod.

@@ -224,6 +224,9 @@ class PreScorePlugin(Plugin, ABC):
 class ScorePlugin(Plugin, ABC):
     """Scores a node."""
 
+    # Whether a normalized score depends only on the score before, and on the lowest and the highest one.
+    scales_to_extremes: ClassVar[bool] = False
+
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """Return the node's score, 0 to 100 unless ``normalize_scores`` scales it."""

@@ -6,9 +6,11 @@ set, not a count: when one of two pods with the same port is removed, the port c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING, Any, overload
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.node import ContainerImage, Node
@@ -22,6 +24,9 @@ from kpreempt.schedulers.kube.framework.label_selectors import (
 )
 from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, resource_calculator
 from kpreempt.schedulers.kube.versions import Behavior
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
@@ -402,3 +407,39 @@ def takes_port(held: Collection[ContainerPort], requested: ContainerPort) -> boo
     for port in held:
         ports.add(port.host_ip, port.protocol, port.host_port)
     return ports.conflicts(requested.host_ip, requested.protocol, requested.host_port)
+
+
+class MarkedNodes(Sequence[NodeInfo]):
+    """Those of ``nodes`` whose byte in ``marks`` is 1, listed on first use: few steps need them all."""
+
+    def __init__(self, nodes: Sequence[NodeInfo], marks: bytes | bytearray) -> None:
+        self._nodes = nodes
+        self._marks = marks
+
+    @cached_property
+    def places(self) -> Integers:
+        """Their positions in ``nodes``."""
+        import numpy as np  # noqa: PLC0415 - loaded in big clusters
+
+        return np.flatnonzero(np.frombuffer(self._marks, np.uint8))
+
+    @cached_property
+    def _listed(self) -> list[NodeInfo]:
+        return list(compress(self._nodes, self._marks))
+
+    @overload
+    def __getitem__(self, index: int) -> NodeInfo: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeInfo]: ...
+    def __getitem__(self, index: int | slice) -> NodeInfo | list[NodeInfo]:
+        return self._listed[index]
+
+    @cached_property
+    def _count(self) -> int:
+        return sum(self._marks)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return iter(self._listed)

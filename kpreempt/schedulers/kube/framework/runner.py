@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
@@ -51,7 +51,10 @@ class FilterColumn:
 
     def __init__(self, names: Sequence[str], changes: Changes) -> None:
         self.names = names
-        self.feasible: set[int] = set()
+        # 1 for each node that passes the filters.
+        self.passing = bytearray(len(names))
+        # 1 for each node whose rejection evictions may resolve.
+        self.resolvable = bytearray(len(names))
         # Names are in insertion order.
         self.rejected: dict[_Kind, dict[str, None]] = {}
         self.reasons: Counter[str] = Counter()
@@ -60,24 +63,26 @@ class FilterColumn:
         self._seen = len(changes.places)
         self._open = set(range(len(names)))
 
-    def refresh(self, find_out: Callable[[int], Status], *, except_for: Collection[int] = ()) -> None:
+    def refresh(self, find_out: Callable[[list[int]], Iterable[Status]], *, except_for: Collection[int] = ()) -> None:
         """Recompute the statuses at all positions that changed, except ``except_for`` some, which stay open."""
         for place in {*self._changes.places[self._seen :], *except_for} - self._open:
             self._count(place, -1)
             self.statuses[place] = None
             self._open.add(place)
         self._seen = len(self._changes.places)
-        for place in sorted(self._open.difference(except_for)):
-            self.statuses[place] = find_out(place)
+        places = sorted(self._open.difference(except_for))
+        for place, status in zip(places, find_out(places), strict=True):
+            self.statuses[place] = status
             self._count(place, 1)
-            self._open.discard(place)
+        self._open.difference_update(places)
 
     def _count(self, place: int, by: int) -> None:
         status = self.statuses[place]
         assert status is not None
         if status is SUCCESS:
-            (self.feasible.add if by > 0 else self.feasible.discard)(place)
+            self.passing[place] = by > 0
             return
+        self.resolvable[place] = by > 0 and status.code is Code.UNSCHEDULABLE
         names = self.rejected.setdefault((status.plugin, status.code), {})
         if by > 0:
             names[self.names[place]] = None
@@ -114,14 +119,27 @@ class FilteredNodes(NodeToStatus):
             name: status for name, status in zip(self._column.names, self.all, strict=True) if status is not SUCCESS
         }
 
+    @cached_property
+    def passing(self) -> bytearray:
+        """1 for each node that passes the filters, and 0 for the others; valid as long as this."""
+        return self._marked(self._column.passing, lambda status: status is SUCCESS)
+
     @property
-    def feasible(self) -> list[int]:
-        """Return the positions of the feasible nodes."""
-        return sorted([*self._column.feasible, *(place for place, each in self._given.items() if each is SUCCESS)])
+    def resolvable(self) -> bytearray:
+        """1 for each node whose rejection evictions may resolve, and 0 for the others; valid as long as this."""
+        return self._marked(self._column.resolvable, lambda status: status.code is Code.UNSCHEDULABLE)
+
+    def _marked(self, marks: bytearray, is_marked: Callable[[Status], bool]) -> bytearray:
+        if not self._given:
+            return marks
+        marks = bytearray(marks)
+        for place, status in self._given.items():
+            marks[place] = is_marked(status)
+        return marks
 
     @property
     def num_rejected(self) -> int:
-        return len(self._column.names) - len(self.feasible)
+        return self.passing.count(0)
 
     @property
     def reasons(self) -> Counter[str]:
@@ -149,6 +167,9 @@ class FilteredNodes(NodeToStatus):
         status = None if place is None else self._given.get(place) or self._column.statuses[place]
         return self.absent if status is None or status is SUCCESS else status
 
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers
 
 SomeScores = TypeVar("SomeScores")
 # Weights whose total is at most this cannot make a sum overflow 64 bits.
@@ -274,8 +295,18 @@ class Framework:
         """Return ``run_filters_with_nominated_pods`` for each of ``nodes``, which are in the cluster's state."""
         if nodes is self.cluster.node_infos and (filtered := self.filtered_nodes(state, pod)) is not None:
             return filtered.all
+        return self._with_nominated_pods(state, pod, nodes, lambda others: self._run_filters_on(state, pod, others))
+
+    def _with_nominated_pods(
+        self,
+        state: CycleState,
+        pod: Pod,
+        nodes: Sequence[NodeInfo],
+        run_on: Callable[[list[NodeInfo]], Iterable[Status]],
+    ) -> list[Status]:
+        """Return ``run_filters_with_nominated_pods`` for each of ``nodes``; ``run_on`` answers for others."""
         nominated = self.cluster.nominated_pods
-        statuses = iter(self._run_filters_on(state, pod, [each for each in nodes if each.name not in nominated]))
+        statuses = iter(run_on([each for each in nodes if each.name not in nominated]))
         return [
             self.run_filters_with_nominated_pods(state, pod, each) if each.name in nominated else next(statuses)
             for each in nodes
@@ -319,11 +350,11 @@ class Framework:
         findings = state.scheduling_findings or state.findings
         if findings is None:
             return None
-        cluster, names = self.cluster, list(self.cluster.by_name)
+        nodes = self.cluster.node_infos
         key = ("local filters", state.skip_filter_plugins)
-        column = findings.column(key, len(names), lambda _, changes: FilterColumn(names, changes))
+        column = findings.column(key, len(nodes), lambda _, changes: FilterColumn(list(self.cluster.by_name), changes))
         try:
-            column.refresh(lambda place: _first_rejection(local, state, pod, cluster.node_infos[place]))
+            column.refresh(lambda places: _first_rejections(local, state, pod, [nodes[place] for place in places]))
         except FrameworkError:
             return None
         return column
@@ -335,16 +366,22 @@ class Framework:
             return None
         cluster = self.cluster
 
-        def status_at(place: int) -> Status:
-            return self.run_filters_with_nominated_pods(state, pod, cluster.node_infos[place])
+        def statuses_at(places: Iterable[int]) -> list[Status]:
+            nodes = [cluster.node_infos[place] for place in places]
+            return self._with_nominated_pods(
+                state, pod, nodes, lambda others: _first_rejections(running, state, pod, others)
+            )
+
+        running = [plugin for plugin in self.plugins.filters if plugin.name not in state.skip_filter_plugins]
 
         # A nominated pod does not count itself, while equal pods count it.
-        own = cluster.places_nominated_to(pod)
+        own = sorted(cluster.places_nominated_to(pod))
         key = ("filter", pod.priority, state.skip_filter_plugins)
-        names = list(cluster.by_name)
-        column = findings.column(key, len(names), lambda _, changes: FilterColumn(names, changes))
-        column.refresh(status_at, except_for=own)
-        return FilteredNodes(column, cluster.position, {place: status_at(place) for place in sorted(own)})
+        column = findings.column(
+            key, len(cluster.by_name), lambda _, changes: FilterColumn(list(cluster.by_name), changes)
+        )
+        column.refresh(statuses_at, except_for=own)
+        return FilteredNodes(column, cluster.position, dict(zip(own, statuses_at(own), strict=True)))
 
     def all_filters_are_node_local(self, state: CycleState) -> bool:
         """Return whether each filter's result for a node depends only on that node and its pods.
@@ -442,7 +479,7 @@ class Framework:
         records = {scores: dict(zip(columns, scores, strict=True)) for scores in set(by_node)}
         return {node_info.name: records[scores] for node_info, scores in zip(nodes, by_node, strict=True)}
 
-    def run_scores_in_sum(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
+    def run_scores_in_sum(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Integers | None:
         """Return each node's total from ``run_scores``, in order; ``None`` if only ``run_scores`` can compute it.
 
         Nodes whose ``places`` are in the state are scored in bulk, if no plugin is out-of-tree and no sum can overflow.
@@ -484,6 +521,20 @@ def _first_rejection(filters: Iterable[FilterPlugin], state: CycleState, pod: Po
         if status is not SUCCESS:
             return status
     return SUCCESS
+
+
+def _first_rejections(
+    filters: Iterable[FilterPlugin], state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+) -> list[Status]:
+    """Return ``_first_rejection`` for each of ``nodes``, filter by filter."""
+    found = dict.fromkeys(nodes, SUCCESS)
+    for plugin in filters:
+        suspects = plugin.suspects(state, pod, nodes) if isinstance(plugin, SparseFilterPlugin) else nodes
+        statuses = {each: run_filter(plugin, state, pod, each) for each in suspects}
+        if rejected := {each: status for each, status in statuses.items() if status is not SUCCESS}:
+            found.update(rejected)
+            nodes = [each for each in nodes if each not in rejected]
+    return list(found.values())
 
 
 def run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:

@@ -67,6 +67,7 @@ class DynamicResources(
     """Rejects nodes that cannot use the pod's allocated claims, or lack devices for the others."""
 
     name = "DynamicResources"
+    scales_to_extremes = True
     # Scores need the devices found on a node, and PostFilter the claims without devices.
     is_local = False
 

@@ -25,7 +25,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import INT32, REQUIREMENT, ListOf, Struct, child, invalid, unsupported
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
 from kpreempt.schedulers.kube.framework.events import Action, on_node
-from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, in_tree
+from kpreempt.schedulers.kube.framework.in_tree import NodeFilterPlugin, SparseFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     PluginArgs,
@@ -52,13 +52,14 @@ REASON_CONFLICT = "pod affinity terms conflict"
 _STATE_KEY = TreeKey("NodeAffinity")
 
 
-class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugin):
+class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, ScorePlugin):
     """Required terms reject nodes permanently; preferred ones add their weights.
 
     ``addedAffinity`` in the configuration applies to every pod of the profile.
     """
 
     name = "NodeAffinity"
+    scales_to_extremes = True
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
@@ -106,6 +107,11 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
         if required is not None and not required.matches(node.name, node.labels):
             return _refused(REASON_POD, details.NodeAffinityMismatch("nodeAffinity", _terms_of(required)))
         return SUCCESS
+
+    def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
+        """Return all nodes if the pod, or the configuration, requires anything of them."""
+        requires = self._added_required is not None or pod.spec.node_selector or _required_of(pod) is not None
+        return nodes if requires else ()
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without preferences; as upstream, a preference that cannot be parsed is an error."""

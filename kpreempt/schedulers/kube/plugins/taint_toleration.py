@@ -40,6 +40,7 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
     """NoSchedule and NoExecute taints reject; PreferNoSchedule taints reduce the score."""
 
     name = "TaintToleration"
+    scales_to_extremes = True
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:

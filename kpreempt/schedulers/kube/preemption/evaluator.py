@@ -16,11 +16,12 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.choice import CandidateVictims, Criterion, default_criteria, default_rank, select_nodes
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, default_criteria, select_nodes
 from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_session_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.decision_cache import PodCache
 from kpreempt.schedulers.kube.framework.interface import (
     BulkDryRun,
     FrameworkError,
@@ -35,14 +36,25 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin
-from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
+from kpreempt.schedulers.kube.framework.runner import FilteredNodes, Framework, ProfilePlugins
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
-from kpreempt.schedulers.kube.preemption.remembered import CachedDryRun, RememberedDryRuns
+from kpreempt.schedulers.kube.preemption.remembered import CachedDryRun, RememberedDryRuns, rank_of
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS, alternatives_of
 from kpreempt.schedulers.kube.preemption.victims import select_victims
-from kpreempt.verdict import SUCCESS, Alternatives, Candidate, Code, Odds, Reprieve, SearchOrder, Selection, Status
+from kpreempt.verdict import (
+    SUCCESS,
+    Alternatives,
+    Candidate,
+    Code,
+    Eligibility,
+    Odds,
+    Reprieve,
+    SearchOrder,
+    Selection,
+    Status,
+)
 from kpreempt.verdict.status import FOUND_PLACEMENT
 
 REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -89,15 +101,17 @@ class Evaluator:
         if not eligibility.eligible:
             evidence = PreemptionEvidence(eligibility, [], {}, [], None)
             return PostFilterResult(None, evidence), Status(Code.UNSCHEDULABLE, [eligibility.reason])
+        if isinstance(filtered, FilteredNodes) and self._needs_best_only(state):
+            with state.phases.phase("dryRun"):
+                best = self._best_candidates(state, pod, filtered.resolvable)
+            if best:
+                return self._nominating(_evidence_of(eligibility, best))
         potential = potential_nodes(self._cluster.node_infos, filtered)
         with state.phases.phase("dryRun"):
             tried, steps_of = self._dry_runs(state, pod, potential, filtered)
-        names = [each.name for each in potential]
         helped = [each for each in tried if each.helps]
-        dry_run = {}
-        if len(helped) < len(tried):
-            dry_run = {each.name: each.victims.status for each in tried if not each.helps}
-        in_vain = PreemptionEvidence(eligibility, names, dry_run, [], None)
+        dry_run = {each.name: each.victims.status for each in tried if not each.helps}
+        in_vain = PreemptionEvidence(eligibility, [each.name for each in potential], dry_run, [], None)
         if not helped:
             return self._without_candidate(in_vain)
         victims = {each.name: each.of_choice for each in helped}
@@ -124,14 +138,18 @@ class Evaluator:
             # victims. With such rules, a candidate that violates no budget does not always win.
             is_default = not own and reviewing is None
             is_short = is_default and not state.records_scores
-            selection = Selection([], _best(helped, self._cluster.now)) if is_short else select_nodes(victims, criteria)
+            selection = (
+                Selection([], [each.name for each in _best(helped, self._cluster.now)])
+                if is_short
+                else select_nodes(victims, criteria)
+            )
         with state.phases.phase("odds"):
             # A nominated node is evaluated before all others, and nodes rejected by extenders are recorded after them.
             is_list_known = (
                 pod.status.nominated_node_name not in filtered.statuses and extender_session_of(state) is None
             )
             odds = (
-                self._odds(names, helped, search_order(filtered, is_list_known=is_list_known))
+                self._odds(in_vain.potential_nodes, helped, search_order(filtered, is_list_known=is_list_known))
                 if is_default and state.records_odds
                 else None
             )
@@ -143,16 +161,13 @@ class Evaluator:
         elif state.records_scores:
             candidates = [each.candidate for each in helped]
         else:
-            # The candidates that may be chosen, including by chance or with an unknown order.
-            may_win = set(selection.tied).union(*(outcome.nodes for outcome in (odds.outcomes if odds else ())))
-            may_win.update(outcome.node for outcome in (alternatives.outcomes if alternatives else ()))
-            candidates = [each.candidate for each in helped if each.name in may_win]
+            candidates = _that_may_win(helped, selection, odds, alternatives)
         if not state.records_steps and state.records_scores:
             with state.phases.phase("dryRun"):
                 candidates = self._with_steps_of_best(state, pod, candidates, selection, helped, steps_of)
         evidence = PreemptionEvidence(
             eligibility,
-            names,
+            in_vain.potential_nodes,
             dry_run,
             candidates,
             selection,
@@ -161,6 +176,34 @@ class Evaluator:
             depends_on_budget_order=any(each.victims.depends_on_budget_order for each in helped),
         )
         return self._nominating(evidence)
+
+    def _needs_best_only(self, state: CycleState) -> bool:
+        """Return whether the default rules choose, and only the candidates that they may choose matter."""
+        session = extender_session_of(state)
+        return not (
+            state.records_steps
+            or state.records_scores
+            or state.records_odds
+            or self._chooses_victims
+            or self._rules.overrides("ordered_score_functions")
+            or (session is not None and session.concerns_victims)
+        )
+
+    def _best_candidates(self, state: CycleState, pod: Pod, potential: bytearray) -> list[CachedDryRun]:
+        """Return the candidates that the default rules may choose; none if all dry runs are needed to find them.
+
+        ``potential`` marks the potential nodes. Only those that changed since the last dry run are tried.
+        """
+        remembered = self._remembered(state, pod, with_steps=False)
+        if remembered is None or remembered.is_nominated:
+            return []
+        steps = Steps(MAX_STEPS)
+        untried = [self._cluster.node_infos[place] for place in remembered.untried() if potential[place]]
+        new, _ = self._try(state, pod, untried, steps, is_at_once=len(untried) > _SMALL_CLUSTER)
+        if steps.remaining <= 0:
+            return []
+        remembered.remember(new)
+        return remembered.best(potential)
 
     def _without_candidate(self, in_vain: PreemptionEvidence) -> tuple[PostFilterResult, Status]:
         """Return the result if no eviction helps: an error, if a dry run ended with one."""
@@ -255,11 +298,15 @@ class Evaluator:
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """Return cached dry runs of such pods if no other node affects them and the plugin has no custom rules."""
-        # If all filters are node-local, no plugin can distinguish pods with the same requirements on a node.
-        findings = state.scheduling_findings or state.findings
-        if findings is None or self._chooses_victims or not self._framework.all_filters_are_node_local(state):
+        findings = self._findings(state)
+        if findings is None:
             return None
         return RememberedDryRuns(findings, pod, self._cluster, self._budgets, with_steps=with_steps)
+
+    def _findings(self, state: CycleState) -> PodCache | None:
+        # If all filters are node-local, no plugin can distinguish pods with the same requirements on a node.
+        is_local = not self._chooses_victims and self._framework.all_filters_are_node_local(state)
+        return state.scheduling_findings or state.findings if is_local else None
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         try:
@@ -290,7 +337,7 @@ class Evaluator:
         # Only these can win: if there is a candidate without violations, every search includes one.
         has_clean = any(not each.victims.num_violations for each in helped)
         sampled = {
-            each.name: _NO_RIVAL if has_clean and each.victims.num_violations else _rank(each, self._cluster.now)
+            each.name: _NO_RIVAL if has_clean and each.victims.num_violations else rank_of(each, self._cluster.now)
             for each in helped
         }
         return odds_of(potential, sampled, requested, order=order, parallelism=self._handle.parallelism)
@@ -343,28 +390,38 @@ class Evaluator:
         return list(map(with_steps, candidates))
 
 
-def _rank(tried: CachedDryRun, now: datetime) -> SampledCandidate:
-    """Return how good a candidate is by the default rules, from the cache if possible."""
-    known = tried.rank
-    if known is None:
-        victims = tried.of_choice
-        known = SampledCandidate(victims.num_violations > 0, default_rank(victims, now))
-        # A missing start time counts as now.
-        if all(pod.start is not None for pod in victims.pods):
-            tried.rank = known
-    return known
+def _that_may_win(
+    helped: Iterable[CachedDryRun], selection: Selection, odds: Odds | None, alternatives: Alternatives | None
+) -> list[Candidate]:
+    """Return the candidates that may be chosen, including by chance or with an unknown order."""
+    may_win = set(selection.tied).union(*(outcome.nodes for outcome in (odds.outcomes if odds else ())))
+    may_win.update(outcome.node for outcome in (alternatives.outcomes if alternatives else ()))
+    return [each.candidate for each in helped if each.name in may_win]
 
 
-def _best(helped: Sequence[CachedDryRun], now: datetime) -> list[str]:
+def _evidence_of(eligibility: Eligibility, best: Sequence[CachedDryRun]) -> PreemptionEvidence:
+    """Return the evidence if only the best candidates are known."""
+    return PreemptionEvidence(
+        eligibility,
+        [],
+        {},
+        [each.candidate for each in best],
+        Selection([], [each.name for each in best]),
+        depends_on_budget_order=any(each.victims.depends_on_budget_order for each in best),
+    )
+
+
+def _best(helped: Sequence[CachedDryRun], now: datetime) -> list[CachedDryRun]:
     """Return the candidates that are tied under the default rules."""
-    fewest = min(each.victims.num_violations for each in helped)
-    ranks = {each.name: _rank(each, now).rank for each in helped if each.victims.num_violations == fewest}
-    best = max(ranks.values())
-    return [name for name, rank in ranks.items() if rank == best]
+    ranks = [(each.rank or rank_of(each, now)).rank for each in helped]
+    best = max(ranks)
+    return list(compress(helped, map(eq, ranks, repeat(best))))
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
     """Return the nodes whose rejections evictions may resolve, in snapshot order."""
+    if isinstance(filtered, FilteredNodes):
+        return list(compress(node_infos, filtered.resolvable))
     statuses = map(filtered.statuses.get, map(attrgetter("name"), node_infos), repeat(filtered.absent))
     return list(compress(node_infos, map(eq, map(attrgetter("code"), statuses), repeat(Code.UNSCHEDULABLE))))
 

@@ -134,6 +134,18 @@ class PodWithBudgets(NamedTuple):
     has_unchecked_budgets: bool = False
 
 
+# How many nodes are known at most, counting each again when its pods change.
+_MAX_NODES_KNOWN = 20_000
+
+
+class PodOfBudgets(NamedTuple):
+    """The priority of a pod, whether it ``lacks_start``, and the positions of the budgets that select it."""
+
+    priority: int
+    lacks_start: bool
+    positions: Sequence[int]
+
+
 class BudgetIndex(SelectingBudgets):
     """The budgets of a cluster, and the pods that they protect.
 
@@ -149,6 +161,20 @@ class BudgetIndex(SelectingBudgets):
     ) -> None:
         super().__init__(budgets, before)
         self.stops_at_violated = stops_at_violated
+        self._on_nodes: dict[NodeInfo, list[PodOfBudgets]] = {}
+        if isinstance(before, BudgetIndex) and self.selects_as(before):
+            self._on_nodes = before._on_nodes
+
+    def on_node(self, node_info: NodeInfo) -> list[PodOfBudgets]:
+        """Return what a dry run reads of each pod of a node; it is computed once for a node with the same pods."""
+        found = self._on_nodes.get(node_info)
+        if found is None:
+            if len(self._on_nodes) > _MAX_NODES_KNOWN:
+                self._on_nodes.clear()
+            found = self._on_nodes[node_info] = [
+                PodOfBudgets(info.priority, info.start is None, self.positions_of(info.pod)) for info in node_info.pods
+            ]
+        return found
 
     def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:
         """Return the budgets that count the pod; a budget does not count a pod in its ``disruptedPods`` again."""

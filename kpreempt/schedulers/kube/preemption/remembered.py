@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
 from typing import NamedTuple
 
 from msgspec import UNSET
 
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.schedulers.choice import CandidateVictims
+from kpreempt.schedulers.choice import CandidateVictims, default_rank
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.decision_cache import Changes, PodCache
 from kpreempt.schedulers.kube.framework.interface import Victims
@@ -61,6 +63,18 @@ class CachedDryRun:
         return self._candidate
 
 
+def rank_of(tried: CachedDryRun, now: datetime) -> SampledCandidate:
+    """Return how good a candidate is by the default rules, from the cache if possible."""
+    known = tried.rank
+    if known is None:
+        victims = tried.of_choice
+        known = SampledCandidate(victims.num_violations > 0, default_rank(victims, now))
+        # A missing start time counts as now.
+        if all(pod.start is not None for pod in victims.pods):
+            tried.rank = known
+    return known
+
+
 class _VictimCounts(NamedTuple):
     """What a dry run of a node depends on: how many of its evictable pods each budget selects, by budget position.
 
@@ -72,19 +86,31 @@ class _VictimCounts(NamedTuple):
     is_timed: bool
 
 
+# A rank for which less is better, the position of the node, a number that no other has, and the dry run.
+_Ranked = tuple[tuple[float, ...], int, int, CachedDryRun]
+
+
 class _Known:
     """The dry runs that are still valid, by node, for the latest cluster."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: Changes, position: Mapping[str, int]) -> None:
         self.results: dict[str, CachedDryRun] = {}
+        # The positions of the other nodes.
+        self.unknown = set(position.values())
+        self._position = position
+        # The candidates, the best first, as a heap; some are no longer valid.
+        self._ranked: list[_Ranked] = []
+        self._numbers = count()
         self._changes = changes
         self._place = 0
         self._now: datetime | None = None
         self._budgets: BudgetIndex | None = None
         # What was seen of a node when it was tried, whether or not its dry run is still cached.
         self._seen: dict[str, _VictimCounts] = {}
-        # By budget position, the nodes where the budget selects evictable pods, possibly more.
-        self._by_budget: dict[int, set[str]] = {}
+        # By budget position, the nodes where the budget selects evictable pods, with their number, possibly more.
+        self._by_budget: dict[int, dict[str, int]] = {}
+        # The nodes whose dry runs list their steps.
+        self._stepped: set[str] = set()
         self._timed: set[str] = set()
 
     def keep(self, tried: CachedDryRun, seen: _VictimCounts) -> None:
@@ -92,12 +118,31 @@ class _Known:
         name = tried.name
         self.forget([name])
         self.results[name] = tried
+        self.unknown.discard(self._position[name])
+        if tried.helps and self._now is not None:
+            rank = rank_of(tried, self._now).rank
+            heappush(self._ranked, (tuple(-each for each in rank), self._position[name], next(self._numbers), tried))
+        if tried.victims.steps:
+            self._stepped.add(name)
         if seen.is_timed:
             self._timed.add(name)
         if self._seen.get(name) is not seen:
             self._seen[name] = seen
             for position in seen.budgets:
-                self._by_budget.setdefault(position, set()).add(name)
+                self._by_budget.setdefault(position, {})[name] = seen.budgets[position]
+
+    def best(self, potential: Sequence[int]) -> list[CachedDryRun]:
+        """Return the best candidates on ``potential`` nodes, which are marked, in the order of nodes."""
+        ranked = self._ranked
+        best: list[_Ranked] = []
+        others: list[_Ranked] = []
+        while ranked and (not best or ranked[0][0] == best[0][0]):
+            first = heappop(ranked)
+            if self.results.get(first[-1].name) is first[-1]:
+                (best if potential[first[1]] else others).append(first)
+        for each in (*best, *others):
+            heappush(ranked, each)
+        return [each[-1] for each in best]
 
     def victims_seen(self, node_info: NodeInfo) -> _VictimCounts | None:
         """Return what was seen of exactly this node object, if it was tried."""
@@ -108,9 +153,11 @@ class _Known:
         """Advance to a cluster with the same nodes, and drop results that are no longer valid."""
         before, self._budgets = self._budgets, budgets
         if before is None or not budgets.selects_as(before):
+            self.unknown.update(self._position[name] for name in self.results)
             self.results.clear()
             self._seen.clear()
             self._by_budget.clear()
+            self._stepped.clear()
             self._timed.clear()
         elif before is not budgets:
             for position, then, there in budgets.changes_since(before):
@@ -127,20 +174,20 @@ class _Known:
 
         Steps list the number. Without them, it does not matter whether it is enough for all pods or more.
         """
-        names = self._by_budget.get(position, set())
+        counts = self._by_budget.get(position, {})
         # The same number of pods can be evicted without a violation as before.
         enough = min(then.allowed, there.allowed) if _disrupted(then) == _disrupted(there) else -1
         is_same = then.allowed == there.allowed and enough >= 0
-        self.forget(
-            name
-            for name in names & self.results.keys()
-            if self.results[name].victims.steps or (not is_same and self._seen[name].budgets.get(position, 0) > enough)
-        )
+        self.forget(list(self._stepped & counts.keys()))
+        if not is_same:
+            self.forget([name for name, number in counts.items() if number > enough])
 
     def forget(self, names: Iterable[str]) -> None:
         """Drop the dry runs of these nodes."""
         for name in names:
-            self.results.pop(name, None)
+            if self.results.pop(name, None) is not None:
+                self.unknown.add(self._position[name])
+                self._stepped.discard(name)
 
 
 class RememberedDryRuns:
@@ -153,7 +200,7 @@ class RememberedDryRuns:
         self._nodes = cluster.by_name
         self._position = cluster.position
         self._budgets = budgets
-        self._known = findings.column(("dry run", with_steps), 0, lambda _, changes: _Known(changes))
+        self._known = findings.column(("dry run", with_steps), 0, lambda _, changes: _Known(changes, cluster.position))
         self._known.follow(cluster.node_infos, budgets, cluster.now)
         # If the pod itself is nominated, it does not count itself, while others count it.
         self._own = {cluster.node_infos[place].name for place in cluster.places_nominated_to(pod)}
@@ -165,19 +212,33 @@ class RememberedDryRuns:
             return list(map(tried.get, names))
         return [None if name in self._own else tried.get(name) for name in names]
 
+    @property
+    def is_nominated(self) -> bool:
+        """Whether the pod itself is nominated to a node."""
+        return bool(self._own)
+
+    def untried(self) -> list[int]:
+        """Return the positions of the nodes whose dry runs are unknown, in order."""
+        return sorted(self._known.unknown)
+
+    def best(self, potential: Sequence[int]) -> list[CachedDryRun]:
+        """Return the best candidates by the default rules on ``potential`` nodes, which are marked, in their order."""
+        return self._known.best(potential)
+
     def remember(self, tried: Iterable[CachedDryRun]) -> None:
         """Store the results of dry runs."""
+        priority = self._pod.priority
         for each in tried:
             if each.name not in self._own:
                 node_info = self._nodes[each.name]
                 seen = self._known.victims_seen(node_info)
                 if seen is None:
                     counts: dict[int, int] = {}
-                    going = [info for info in node_info.pods if info.priority < self._pod.priority]
-                    for info in going:
-                        for position in self._budgets.positions_of(info.pod):
+                    going = [each for each in self._budgets.on_node(node_info) if each.priority < priority]
+                    for _, _, positions in going:
+                        for position in positions:
                             counts[position] = counts.get(position, 0) + 1
-                    seen = _VictimCounts(node_info, counts, any(info.start is None for info in going))
+                    seen = _VictimCounts(node_info, counts, any(each.lacks_start for each in going))
                 self._known.keep(each, seen)
 
 

@@ -57,6 +57,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
     """Required terms, including those of existing pods, reject nodes; preferred ones change the score."""
 
     name = "InterPodAffinity"
+    scales_to_extremes = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         weight = args.get("hardPodAffinityWeight", 1)
