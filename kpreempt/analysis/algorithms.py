@@ -323,10 +323,8 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
     chosen = _of_version(_minor(kubelet), f"{kubelet} (newest kubelet)")
     if chosen.assumptions:
         return chosen
-    message = (
-        f"known only from kubelets; assuming {_shown(chosen.algorithm)}, like the newest kubelet ({kubelet}); the"
-        " API server may be newer"
-    )
+    # Short, because it is on every screen.
+    message = f"unknown; assuming {_shown(chosen.algorithm)}, like the newest kubelet"
     return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
 
 

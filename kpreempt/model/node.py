@@ -90,6 +90,12 @@ class Node(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     def labels(self) -> dict[str, str]:
         return self.metadata.labels
 
+    @property
+    def not_ready(self) -> NodeCondition | None:
+        """The condition Ready, if it is there and not True."""
+        ready = next((each for each in self.status.conditions if each.type == "Ready"), None)
+        return None if ready is None or ready.status == "True" else ready
+
 
 KARPENTER_GROUP = "karpenter.sh"
 # The label of a node with the name of its pool.

@@ -20,6 +20,7 @@ from kpreempt.report.blocks import (
     strong,
 )
 from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
+from kpreempt.report.node_health import health_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threat, Threshold
@@ -35,7 +36,9 @@ _SIZES: dict[SizeName, str] = {
     SizeName.OWN_PLUS_FREE: "ITS SIZE+FREE",
 }
 # Priorities on a screen.
-_THREATS, _THRESHOLDS, _ORDERS = 60, 50, 40
+_NODE_HEALTH, _THREATS, _THRESHOLDS, _ORDERS = 65, 60, 50, 40
+# The lines that a screen keeps of each section: the labels, titles, and some pods.
+_LINES = 5
 
 
 def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
@@ -68,11 +71,14 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
         lead=lead,
         facts=facts,
         sections=[
+            health_section(answer.cluster, options.now, priority=_NODE_HEALTH),
             Section(
                 "NOW",
                 "preempted when the queue is served in its order (# = position)" if answer.threatened else "",
                 [Listing([[_threats(item, answer.runs, options)] for item in threatened], noun="pod")],
                 priority=_THREATS,
+                reserved_lines=_LINES,
+                min_lines=_LINES,
             ),
             _lowest_priorities(answer),
             _budgets_of_pods(answer),
@@ -84,6 +90,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
                 else "",
                 [Listing([[_order(each, answer, options)] for each in answer.nodes], noun="node", shown=_NODES_SHOWN)],
                 priority=_ORDERS,
+                aside=1,
                 short=Section(
                     "ORDER",
                     "of preemption, first victim first",
@@ -147,6 +154,8 @@ def _lowest_priorities(answer: PodsAtRisk) -> Section:
             *([Hint(rest)] if len(answer.items) < answer.matching else []),
         ],
         priority=_THRESHOLDS,
+        reserved_lines=_LINES,
+        min_lines=_LINES,
     )
 
 

@@ -86,6 +86,7 @@ def autoscaling_section(
         is_inline=True,
         priority=priority,
         min_lines=_MIN_LINES,
+        aside=0 if autoscaling.reports or any(each.reports or each.ignored for each in autoscaling.pods) else 3,
         short=Section("AUTOSCALER", blocks=[Listing(brief, noun="line")], is_inline=True),
     )
 

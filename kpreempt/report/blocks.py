@@ -139,13 +139,18 @@ class Table(msgspec.Struct, frozen=True):
 class Listing(msgspec.Struct, frozen=True):
     """Items of one or more phrases, one line per phrase; lines after the first are indented.
 
-    A screen shows an item of several phrases completely or not at all.
+    A screen shows an item of several phrases completely or not at all, and every item if it is a listing of
+    ``whole`` items. If the later phrases of items are ``parts`` of that noun instead, a screen omits the last ones and
+    counts them; ``numbers`` is the number of things that each of them stands for.
     """
 
     items: Sequence[Sequence[Words]]
     noun: str = "line"
     shown: int = 0
     is_numbered: bool = False
+    is_whole: bool = False
+    parts: str = ""
+    numbers: Sequence[Sequence[int]] = ()
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -220,7 +225,8 @@ class Section(msgspec.Struct, frozen=True):
 
     A section without a label is a report in itself, one of several of that ``noun``. ``only`` limits it to screens or
     to pages. ``reserved_lines`` don't count when the longest section of a screen is chosen to be cut; at least
-    ``min_lines`` lines are shown as long as the section is.
+    ``min_lines`` lines are shown as long as the section is. Sections that are an ``aside``, the one with the highest
+    number first, are omitted before others lose their reserved lines.
     """
 
     label: str
@@ -236,6 +242,7 @@ class Section(msgspec.Struct, frozen=True):
     noun: str = "section"
     reserved_lines: int = 0
     min_lines: int = 2
+    aside: int = 0
     only: Literal["", "screen", "page"] = ""
     status: str = ""
 

@@ -6,6 +6,7 @@ enough to follow a name, and none ends with a period.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from kpreempt.verdict.details import (
     NodeNameMismatch,
     PluginFinding,
     PortConflict,
+    RejectingSelector,
     Shortfall,
     SpreadConflict,
     UntoleratedTaint,
@@ -55,6 +57,7 @@ OUTCOMES = {
     Outcome.NOT_SCHEDULED: OutcomeWords("not scheduled", "warn", "not scheduled", "held"),
 }
 _MAX_NAMES = 3
+_MAX_VALUES = 5
 # Amounts that differ by less than this share are shown exactly, so that they do not look equal.
 _CLOSE = 100
 
@@ -76,16 +79,6 @@ def describe_shortage(status: Status) -> str:
         slots = ["no pod slot left"] if len(amounts) < len(detail.shortfalls) else []
         return ", ".join([*slots, *([f"needs {join_names(amounts, limit=len(amounts))}"] if amounts else [])])
     return describe(detail) or status.message or str(status.code)
-
-
-def distance(detail: Detail | None) -> float:
-    """How far a node is from fitting the pod: the largest missing share of a request.
-
-    Infinite if something other than resources is missing.
-    """
-    if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
-        return float("inf")
-    return max(shortfall.missing_share for shortfall in detail.shortfalls)
 
 
 def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:
@@ -146,9 +139,9 @@ _CONDITIONS = {
     "node.cloudprovider.kubernetes.io/uninitialized": "is uninitialized",
     "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
     "ToBeDeletedByClusterAutoscaler": "is being removed by Cluster Autoscaler",
-    "DeletionCandidateOfClusterAutoscaler": "is being removed by Cluster Autoscaler",
-    "karpenter.sh/disruption": "is being replaced by Karpenter",
-    "karpenter.sh/disrupted": "is being replaced by Karpenter",
+    "DeletionCandidateOfClusterAutoscaler": "may be removed by Cluster Autoscaler",
+    "karpenter.sh/disruption": "is being removed by Karpenter",
+    "karpenter.sh/disrupted": "is being removed by Karpenter",
     "karpenter.sh/unregistered": "is not registered with Karpenter yet",
     "node-role.kubernetes.io/control-plane": "is of the control plane",
     "node-role.kubernetes.io/master": "is of the control plane",
@@ -160,15 +153,33 @@ def condition_of_taint(key: str) -> str:
     return _CONDITIONS.get(key, "")
 
 
-def rejection_of(status: Status) -> str:
-    """Why a node rejects the pod, as a clause about the node: ``is too full``."""
+# A node that PreFilter plugins exclude; versions before 1.32 give no reason.
+_EXCLUDED = re.compile(r"node\(s\) didn't satisfy plugin\(s\) \[([^\], ]*)")
+
+
+def rejection_of(status: Status, restricted_by: Sequence[str] = ()) -> str:
+    """Why a node rejects the pod, as a clause about the node: ``is too full``.
+
+    ``restricted_by`` are the plugins that limited the pod to some nodes before any filter ran.
+    """
     if isinstance(status.detail, UntoleratedTaint) and (condition := condition_of_taint(status.detail.key)):
         return condition
-    words = _WORDS.get(status.plugin)
+    plugin = status.plugin
+    if excluded := _EXCLUDED.match(status.message):
+        plugin = excluded[1]
+    elif not (plugin or status.message):
+        plugin = next(iter(restricted_by), "")
+    words = _WORDS.get(plugin)
     if words is not None:
         is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_permanent(status)
         return words.hopeless if words.hopeless and is_hopeless else words.rejection
     return f"says {status.message}" if status.message else "gives no reason"
+
+
+def in_plural(clause: str) -> str:
+    """A clause on one node, made plural: ``are too full`` for ``is too full``."""
+    verb, _, rest = clause.partition(" ")
+    return f"{agree(2, verb)} {rest}".rstrip()
 
 
 def _resources(detail: InsufficientResources) -> str:
@@ -197,7 +208,8 @@ def _affinity(detail: AffinityConflict) -> str:
         if not detail.topology_value:
             return f"the node has no label {detail.topology_key}, the topology key of the pod's affinity"
         return f"no pod matches the pod's required affinity ({detail.selector}) in {domain}"
-    holders = join_names(detail.holders)
+    nodes = dict(zip(detail.holders, detail.holder_nodes, strict=False))
+    holders = join_names([f"{pod} on {nodes[pod]}" if pod in nodes else pod for pod in detail.holders])
     if detail.rule == "antiAffinity":
         return f"the pod's anti-affinity ({detail.selector}) conflicts with {holders} in {domain}"
     return f"the anti-affinity of {holders} ({detail.selector}) conflicts with the pod in {domain}"
@@ -206,9 +218,14 @@ def _affinity(detail: AffinityConflict) -> str:
 def _spread(detail: SpreadConflict) -> str:
     if not detail.topology_value:
         return f"the node has no label {detail.topology_key}"
+    fewest = [domain for domain, number in detail.counts.items() if number == detail.minimum]
+    least = f"{join_names(fewest)} {agree(len(fewest), 'has')} {detail.minimum:,}"
+    if not fewest:
+        short = f", because there are fewer than {detail.min_domains} domains" if detail.min_domains else ""
+        least = f"the minimum is {detail.minimum:,}{short}"
     return (
         f"{detail.topology_key}={detail.topology_value} would have {count(detail.count + detail.self_match, 'pod')} "
-        f"and the minimum is {detail.minimum:,}: skew {detail.skew:,} exceeds maxSkew {detail.max_skew:,}"
+        f"and {least}: skew {detail.skew:,} exceeds maxSkew {detail.max_skew:,}"
     )
 
 
@@ -228,6 +245,9 @@ def describe_devices(detail: InsufficientDevices) -> str:
     """``8 devices match; 8 are allocated, 6 of them to lower-priority pods``."""
     number = f"{detail.matching:,}" if detail.matching else "no"
     parts = [f"{number} {'device' if detail.matching < 2 else 'devices'} {agree(max(detail.matching, 1), 'matches')}"]
+    if detail.published == 0:
+        parts = ["no ResourceSlice has a device for the node"]
+    parts += map(selector_in_words, detail.rejecting)
     if detail.allocated:
         lower = detail.allocated_to_lower
         of_them = "" if lower == detail.allocated else f"{lower:,} of them "
@@ -238,6 +258,18 @@ def describe_devices(detail: InsufficientDevices) -> str:
     parts += [f"pool {join_names(detail.updating)} is being updated"] if detail.updating else []
     parts += [f"pool {join_names(detail.invalid)}"] if detail.invalid else []
     return "; ".join(parts)
+
+
+def selector_in_words(selector: RejectingSelector) -> str:
+    """``the claim's selector rejects 2 devices: productName is L40S (2)``."""
+    owner = "the class's selector" if selector.is_of_class else "the claim's selector"
+    values = [
+        f"{name.rpartition('/')[2]} is "
+        + join_names([f"{value or 'missing'} ({number:,})" for value, number in numbers.items()], limit=_MAX_VALUES)
+        for name, numbers in selector.values.items()
+    ]
+    rejects = f"{owner} rejects {count(selector.rejected, 'device')}"
+    return f"{rejects}{f': {join_names(values)}' if values else ''}"
 
 
 def devices_in_a_sentence(detail: InsufficientDevices) -> str:

@@ -15,6 +15,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind, ObjectEdit, Remedy, RemedySearch
 
 _SELECTOR = "spec.selector"
+_NOMINATED, _HOST_NAME, _NODE_NAME = "status.nominatedNodeName", "kubernetes.io/hostname", "metadata.name"
 # Its selector and an amount.
 _FIELDS_OF_SIMPLE_BUDGET = 2
 _NODES_SHOWN = 3
@@ -25,6 +26,8 @@ _AMOUNTS_SHOWN = 4
 _AROUND_COMMAND = 14
 _PRIORITY = 40
 _CAUSE_PRIORITY = 45
+# The lines for the first fact or remedy, and for what counts the others.
+FIRST_LINES = 4
 # Resources that hardly distinguish kinds of nodes.
 _OMITTED_RESOURCES = ("pods", "ephemeral-storage")
 
@@ -334,15 +337,30 @@ def remedies_section(
         blocks.append(Sentence(Span(rest, "dim")))
     helps = "avoids the evictions" if is_scheduled else "helps"
     lead = f"either change {helps}:" if len(remedies) == 2 else f"any of these changes {helps}:" if remedies[1:] else ""
-    short = Section(label, blocks=[Listing(brief, noun="change")])
-    return Section(label, lead, blocks, priority=_PRIORITY, is_inline=not lead, short=short)
+    short = Section(label, blocks=[Listing(brief, noun="change", is_whole=True)])
+    return Section(
+        label,
+        lead,
+        blocks,
+        priority=_PRIORITY,
+        is_inline=not lead,
+        reserved_lines=FIRST_LINES,
+        min_lines=FIRST_LINES,
+        short=short,
+    )
 
 
 def causes_section(causes: Sequence[Cause]) -> Section:
     """The facts behind the rejections, each as a sentence."""
     lines: list[list[Words]] = [[cause_in_words(each)] for each in causes]
-    short = Section("WHY", blocks=[Listing(lines, noun="fact")])
-    return Section("WHY", blocks=[Listing(lines, noun="fact")], priority=_CAUSE_PRIORITY, is_inline=True, short=short)
+    return Section(
+        "WHY",
+        blocks=[Listing(lines, noun="fact", is_whole=True)],
+        priority=_CAUSE_PRIORITY,
+        is_inline=True,
+        reserved_lines=FIRST_LINES,
+        min_lines=FIRST_LINES,
+    )
 
 
 def cause_in_words(cause: Cause) -> str:
@@ -387,6 +405,10 @@ def _too_large(cause: Cause) -> str:
 def _node_gone(cause: Cause) -> str:
     nodes = join_names(cause.nodes)
     exist = "which does not exist" if len(cause.nodes) == 1 else "which do not exist"
+    if cause.subject == _NOMINATED:
+        return f"the pod is nominated to {nodes}, {exist}"
+    if cause.subject in (_HOST_NAME, _NODE_NAME):
+        return f"the pod can only run on {nodes} ({cause.subject}), {exist}"
     if cause.subject.startswith("PersistentVolumeClaim "):
         return f"{cause.subject} waits for a volume on node {nodes}, {exist}"
     return f"{cause.subject} can only be used on {nodes}, {exist}; its data is there alone"
@@ -414,6 +436,39 @@ def _empty_domain(cause: Cause) -> str:
     )
 
 
+def _fragmented(cause: Cause) -> str:
+    free, most, requested = (
+        format_amount(cause.subject, cause.amounts.get(each, 0), exact=True) for each in ("free", "most", "requested")
+    )
+    needed = f"the pod needs {requested} {cause.subject}"
+    return f"{needed}: {free} free in total, but at most {most} on a node ({join_names(cause.nodes)})"
+
+
+def _other_node(cause: Cause) -> str:
+    located = [f"{pod} on {node}" for pod, node in zip(cause.pods, cause.nodes, strict=False)][:_PODS_SHOWN]
+    rest = cause.amounts.get("pods", len(located)) - len(located)
+    named = join_names([*located, *([f"{rest:,} more"] if rest else [])], limit=len(located) + 1)
+    keep = agree(len(located) + rest, "keeps")
+    return (
+        f"{named} {keep} it out of {cause.subject}; preemption on other nodes there can't evict "
+        f"{'it' if len(located) + rest == 1 else 'them'}"
+    )
+
+
+def _no_devices(cause: Cause) -> str:
+    return (
+        f"no ResourceSlice has a device for claim {cause.subject} (class {cause.resource}): its DRA driver is missing "
+        "or has published none"
+    )
+
+
+def _selector(cause: Cause) -> str:
+    owner = f"class {cause.resource}" if cause.resource else f"claim {cause.subject}"
+    has = [f"{value} ({join_names(nodes, limit=2)})" for value, nodes in cause.values.items()]
+    values = f" with {join_names(has, limit=len(has))}" if has else ""
+    return f"the selector {cause.selector} of {owner} rejects devices{values}"
+
+
 _CAUSES: dict[CauseKind, Callable[[Cause], str]] = {
     CauseKind.ROLLOUT_DEADLOCK: _deadlock,
     CauseKind.NO_SUCH_LABEL: _label,
@@ -423,6 +478,10 @@ _CAUSES: dict[CauseKind, Callable[[Cause], str]] = {
     CauseKind.PARTS: _parts,
     CauseKind.RESERVED: _reserved,
     CauseKind.EMPTY_DOMAIN: _empty_domain,
+    CauseKind.FRAGMENTED: _fragmented,
+    CauseKind.OTHER_NODE: _other_node,
+    CauseKind.NO_DEVICES: _no_devices,
+    CauseKind.SELECTOR: _selector,
 }
 
 

@@ -76,7 +76,7 @@ _DEEPEST = 4
 _AROUND = 2
 _LINES_OF_LEAD = 8
 _LINES_OF_FACTS = 2
-_LINES_OF_ITEM = 3
+_LINES_OF_ITEM = 5
 # A section is cut to this many lines before others are omitted.
 _MIN_LINES = 2
 _CUT = " … (-v)"
@@ -86,7 +86,8 @@ class _Chunk(NamedTuple):
     """Lines that stay together; ``noun`` is the name of an item if they are one of several.
 
     A chunk without lines stands for a ``number`` of items that don't fit on any screen. One that ``is_complete`` is not
-    cut. ``mark`` ends the last line of a cut chunk.
+    cut. ``mark`` ends the last line of a cut chunk. ``parts`` are the last lines of a chunk that is cut between them:
+    the number of lines of each, and of the things it stands for, whose noun is ``part``.
     """
 
     lines: list[Text]
@@ -94,6 +95,8 @@ class _Chunk(NamedTuple):
     number: int = 1
     is_complete: bool = False
     mark: str = _CUT
+    parts: Sequence[tuple[int, int]] = ()
+    part: str = ""
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
@@ -156,7 +159,7 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
     ranked = [each for each in ranked if each.priority and not (each.short or each).is_empty]
     sections = [
         [
-            chunk if chunk.is_complete or not chunk.noun else _cut(chunk, _LINES_OF_ITEM, width)
+            chunk if chunk.is_complete or chunk.parts or not chunk.noun else _cut(chunk, _LINES_OF_ITEM, width)
             for chunk in drawing.section(section.short or section, width, is_compact=report.is_compact)
         ]
         for section in ranked
@@ -174,22 +177,39 @@ def _fitted(
 ) -> list[list[Text]]:
     """The lines of as many sections as fit, with a last line about those that are omitted.
 
-    The longest section is cut line by line until all fit (the last of several equally long ones); once all are short,
-    the last section is omitted.
+    The longest section is cut line by line until all fit (the last of several equally long ones), not counting reserved
+    lines. If that is not enough, asides are omitted, then reserved lines are cut, and then the last section is omitted.
     """
-    shown = [_shortened(chunks, max(space, _MIN_LINES), width) for chunks in sections]
-    left: Counter[str] = Counter()
-    while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > space:
-        longest = [at for at in range(len(shown)) if len(shown[at]) > ranked[at].min_lines]
-        if longest:
-            at = max(longest, key=lambda at: (len(shown[at]) - ranked[at].reserved_lines, at))
+    left: list[int] = []
+    while True:
+        shown = {
+            at: _shortened(chunks, max(space, _MIN_LINES), width)
+            for at, chunks in enumerate(sections)
+            if at not in left
+        }
+        while shown and sum(len(lines) + gap for lines in shown.values()) - gap + (1 + gap) * bool(left) > space:
+            longest = {
+                at: (len(lines) - ranked[at].reserved_lines, at)
+                for at, lines in shown.items()
+                if len(lines) > ranked[at].min_lines
+            }
+            last = max(shown, key=lambda at: (ranked[at].aside, at))
+            if not longest or (ranked[last].aside and max(longest.values())[0] <= _MIN_LINES):
+                left.append(last)
+                break
+            at = max(longest, key=lambda at: longest[at])
             shown[at] = _shortened(sections[at], len(shown[at]) - 1, width)
-            continue
-        shown.pop()
-        _count(left, [chunk for chunk in sections[len(shown)] if chunk.noun] or [_Chunk([], "section")])
+        else:
+            break
     # List the most important ones first.
-    rest = _left_out(Counter(dict(reversed(left.items()))))
-    return [*shown, _clipped(_wrapped(rest, width), 1, width)] if left else shown
+    omitted: Counter[str] = Counter()
+    labels = []
+    for at in sorted(left):
+        items = [chunk for chunk in sections[at] if chunk.noun]
+        _count(omitted, items)
+        labels += [] if items else [(ranked[at].short or ranked[at]).label]
+    rest = _left_out(omitted, labels=labels)
+    return [*shown.values(), *([_clipped(_wrapped(rest, width), 1, width)] if left else [])]
 
 
 def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
@@ -197,11 +217,11 @@ def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
     shown = list(chunks)
     size, left, indent = sum(len(chunk.lines) for chunk in shown), Counter[str](), 0
     items = [at for at, chunk in enumerate(shown) if chunk.noun]
-    for lines in range(_LINES_OF_ITEM - 1, 0, -1):
+    for lines in range(max((len(shown[at].lines) for at in items), default=0) - 1, 0, -1):
         for at in reversed(items):
-            if size > most and not shown[at].is_complete:
+            if size > most and not shown[at].is_complete and len(shown[at].lines) > lines:
                 size -= len(shown[at].lines)
-                shown[at] = _cut(shown[at], lines, width)
+                shown[at] = _cut(chunks[at], lines, width)
                 size += len(shown[at].lines)
     # The first item stays if it is on the label's line, because the label must stay.
     while items and items[-1] and (size + bool(left) > most or not shown[items[-1]].lines):
@@ -216,7 +236,17 @@ def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
 
 
 def _cut(chunk: _Chunk, most: int, width: int) -> _Chunk:
-    return chunk._replace(lines=_clipped(chunk.lines, most, width, chunk.mark))
+    """Limit a chunk to ``most`` lines: between its parts, with a line that counts the omitted ones, or in its text."""
+    head = len(chunk.lines) - sum(lines for lines, _ in chunk.parts)
+    if not chunk.parts or len(chunk.lines) <= most or head >= most:
+        return chunk._replace(lines=_clipped(chunk.lines, most, width, chunk.mark))
+    at, kept = head, 0
+    while at + chunk.parts[kept][0] < most:
+        at += chunk.parts[kept][0]
+        kept += 1
+    first = chunk.lines[head].plain
+    rest = _left_out(Counter({chunk.part: sum(number for _, number in chunk.parts[kept:])}), is_more=kept > 0)
+    return chunk._replace(lines=[*chunk.lines[:at], *_indented([rest], len(first) - len(first.lstrip(" ")))])
 
 
 def _count(numbers: Counter[str], chunks: Iterable[_Chunk]) -> None:
@@ -224,10 +254,11 @@ def _count(numbers: Counter[str], chunks: Iterable[_Chunk]) -> None:
         numbers[chunk.noun] += chunk.number
 
 
-def _left_out(numbers: Counter[str]) -> Text:
-    return _text(
-        Span(f"… and {', '.join(count(number, f'more {noun}') for noun, number in numbers.items())} (-v)", "dim")
-    )
+def _left_out(numbers: Counter[str], *, labels: Sequence[str] = (), is_more: bool = True) -> Text:
+    """The numbers of omitted items, which are ``more`` than the shown ones or all items, and omitted sections."""
+    more = "more " if is_more else ""
+    counted = ", ".join([*(count(number, f"{more}{noun}") for noun, number in numbers.items()), *labels])
+    return _text(Span(f"… {'and ' if is_more else ''}{counted} (-v)", "dim"))
 
 
 def _lines_of(chunks: Iterable[_Chunk]) -> list[Text]:
@@ -367,7 +398,7 @@ def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, *, 
         case Timeline():
             return _terms(block.items[:limit], width, block.noun)
         case Table():
-            return _table(block, block.items[:limit], width, is_dense=block.is_dense and is_screen)
+            return _table(block, block.items[:limit], width, is_screen=is_screen)
         case Listing():
             return _listing(block, block.items[:limit], width)
         case Tree():
@@ -392,13 +423,18 @@ def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> li
         ordinal = f"{number}. " if block.is_numbered and len(block.items) > 1 else ""
         indent = len(ordinal) or _INDENT
         lines = _wrapped((ordinal, *phrase_of(first)), width, indent)
-        for words in others:
-            lines += _indented(_wrapped(words, width - indent, _INDENT), indent)
-        chunks.append(_Chunk(lines, block.noun, is_complete=bool(others)))
+        below = [_indented(_wrapped(words, width - indent, _INDENT), indent) for words in others]
+        lines += [line for each in below for line in each]
+        if block.parts:
+            numbers = block.numbers[number - 1] if block.numbers else [1] * len(below)
+            parts = list(zip(map(len, below), numbers, strict=True))
+            chunks.append(_Chunk(lines, block.noun, parts=parts, part=block.parts))
+        else:
+            chunks.append(_Chunk(lines, block.noun, is_complete=bool(others) or block.is_whole))
     return chunks
 
 
-def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dense: bool) -> list[_Chunk]:
+def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_screen: bool) -> list[_Chunk]:
     """A line for the titles, and the lines of each row, in columns if these fit the width.
 
     Otherwise titles may become letters, or details may move below their row; failing that, the first column moves above
@@ -408,8 +444,12 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
     aligns = [column.align for column in table.columns]
     full = [] if table.is_untitled else [[_text(Span(column.title, "dim")) for column in table.columns]]
     legend: list[Text] = []
-    if is_dense:
+    if is_screen and table.is_dense:
         cells = _squeezed([*full, *cells], width)[len(full) :]
+    elif is_screen and table.has_details:
+        # Long names move no other column below the row.
+        narrow = _squeezed([row[:-1] for row in [*full, *cells]], width)[len(full) :]
+        cells = [[*row, last] for row, (*_, last) in zip(narrow, cells, strict=True)]
     lines = _in_columns([*full, *cells], aligns, width)
     if lines is None and table.is_lettered:
         titles = dict(zip(ascii_uppercase, (column.title for column in table.columns[1:]), strict=False))

@@ -107,7 +107,8 @@ class AffinityConflict(_Detail, frozen=True, tag="AffinityConflict"):
 
     ``rule`` is ``affinity`` (no pod matches the required term), ``antiAffinity`` (pods match the pod's term) or
     ``existingAntiAffinity`` (the incoming pod matches terms of existing pods). ``holders`` are the pods that match, or
-    that have the term. ``topology_value`` is empty if the node lacks the label.
+    that have the term, and ``holder_nodes`` are their nodes, in the same order, if known. ``topology_value`` is empty
+    if the node lacks the label.
     """
 
     rule: str
@@ -115,6 +116,7 @@ class AffinityConflict(_Detail, frozen=True, tag="AffinityConflict"):
     topology_value: str
     selector: str
     holders: list[str] = []
+    holder_nodes: list[str] = []
 
 
 class SpreadConflict(_Detail, frozen=True, tag="SpreadConflict"):
@@ -178,6 +180,19 @@ class DeviceHolder(msgspec.Struct, frozen=True, rename="camel", gc=False):
     is_lower: bool = False
 
 
+class RejectingSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """A CEL selector that does not match some of a node's devices, which match all selectors before it.
+
+    It is one of the request, or, if ``is_of_class``, of its device class. ``rejected`` counts the devices, and
+    ``values`` has what they have instead: for each attribute that it reads, the number of devices by value, at most 5.
+    """
+
+    expression: str
+    rejected: int
+    is_of_class: bool = False
+    values: dict[str, dict[str, int]] = {}
+
+
 class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     """The first request in a claim that the node cannot satisfy after allocating devices for the previous requests.
 
@@ -185,7 +200,8 @@ class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     the class and selectors, ``allocated`` are allocated to claims, of which ``allocated_to_lower`` are used only by
     lower-priority pods on the node, and others have a taint that the request does not tolerate. There are at most 20
     ``holders``. Pools that are being updated, or invalid, do not count. ``fits_without_lower``: all claims would have
-    devices if those of lower-priority pods were free; evicting pods does not free them.
+    devices if those of lower-priority pods were free; evicting pods does not free them. If too few devices match,
+    ``published`` are all devices that the node can access, and ``rejecting`` the selectors that reject some of them.
     """
 
     claim: str
@@ -201,6 +217,8 @@ class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     updating: list[str] = []
     invalid: list[str] = []
     fits_without_lower: bool = False
+    published: int | None = None
+    rejecting: list[RejectingSelector] = []
 
     @property
     def is_permanent(self) -> bool:
@@ -247,6 +265,16 @@ Detail = (
     | ClaimUnavailable
     | PluginFinding
 )
+
+
+def missing_share(detail: Detail | None) -> float:
+    """How far a node is from fitting the pod: the largest missing share of a request.
+
+    Infinite if something other than resources is missing.
+    """
+    if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
+        return float("inf")
+    return max(shortfall.missing_share for shortfall in detail.shortfalls)
 
 
 class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):

@@ -1,13 +1,53 @@
-"""The report on one node, and kinds of nodes.
+"""The report on one node, the health of nodes, and kinds of nodes.
 
 The utilization of nodes (``Occupancy``) is for formats that draw it, and not part of a verdict or its JSON.
 """
 
 from __future__ import annotations
 
-from kpreempt.verdict.base import UntrackedRecord
+from datetime import datetime
+from enum import StrEnum
+
+from kpreempt.verdict.base import SparseRecord, UntrackedRecord
 from kpreempt.verdict.remedies import Remedy, RemedySearch
 from kpreempt.verdict.status import Status
+
+
+class NodeState(StrEnum):
+    """What is wrong with a node.
+
+    ``NotReady`` and ``Unreachable``: the condition Ready is False or Unknown, or a controller has set the taint for it;
+    no pod starts there. ``ShutDown`` and ``OutOfService``: the taint says so. ``BeingDeleted``: the Node object has a
+    deletion timestamp. ``RemovedByClusterAutoscaler`` and ``RemovedByKarpenter``: the autoscaler's taint says that it
+    removes the node. ``RemovalCandidate``: Cluster Autoscaler may remove it soon.
+    """
+
+    NOT_READY = "NotReady"
+    UNREACHABLE = "Unreachable"
+    SHUT_DOWN = "ShutDown"
+    OUT_OF_SERVICE = "OutOfService"
+    BEING_DELETED = "BeingDeleted"
+    REMOVED_BY_CLUSTER_AUTOSCALER = "RemovedByClusterAutoscaler"
+    REMOVED_BY_KARPENTER = "RemovedByKarpenter"
+    REMOVAL_CANDIDATE = "RemovalCandidate"
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the kubelet may start and stop no pods."""
+        return self in (NodeState.NOT_READY, NodeState.UNREACHABLE, NodeState.SHUT_DOWN, NodeState.OUT_OF_SERVICE)
+
+
+class NodeHealth(SparseRecord, frozen=True, kw_only=True):
+    """A node with what is wrong with it, the most severe first.
+
+    ``reason``, ``message`` and ``since`` are those of the condition Ready, if it is not True.
+    """
+
+    node: str
+    states: list[NodeState]
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
 
 
 class NodeEvaluation(UntrackedRecord, frozen=True):

@@ -11,6 +11,7 @@ from kpreempt.verdict.autoscaling import Autoscaling
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.node_report import NodeKind
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
+from kpreempt.verdict.rejections import RejectedNodes
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.served import InTurn, ServedQueue
 from kpreempt.verdict.status import Outcome
@@ -64,7 +65,8 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     for each; ``permanently_unschedulable`` is as in a verdict. ``scheduler_message`` is the scheduler's last message,
     ``message`` the predicted one.
 
-    ``reasons`` counts the nodes that reject it by reason, most frequent first; ``claims`` are those that keep it from a
+    ``reasons`` counts the nodes that reject it by reason, most frequent first; ``rejections`` are the same nodes with
+    what they lack, if it stays pending; ``claims`` are those that keep it from a
     node (``PersistentVolumeClaim shop/data``). ``causes`` are facts behind the rejections. ``remedies`` are changes
     with which an unschedulable pod lands, in an expert's order, and ``remedy_search`` says how thorough the search was;
     it is missing if there was none.
@@ -98,6 +100,7 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     num_pdb_violations: int = msgspec.field(name="numPDBViolations", default=0)
     alternatives: Alternatives | None = None
     reasons: dict[str, int] = {}
+    rejections: list[RejectedNodes] = []
     claims: list[str] = []
     causes: list[Cause] = []
     remedies: list[Remedy] = []

@@ -13,7 +13,7 @@ from kpreempt.verdict.autoscaling import Autoscaling
 from kpreempt.verdict.base import UntrackedRecord
 from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
-from kpreempt.verdict.node_report import NodeReport
+from kpreempt.verdict.node_report import NodeHealth, NodeReport
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.served import TurnInQueue
 from kpreempt.verdict.simulation import Simulation
@@ -51,7 +51,10 @@ class PodSummary(UntrackedRecord, frozen=True):
 
 
 class ClusterSummary(UntrackedRecord, frozen=True):
-    """The cluster as it was read: the numbers of nodes and active pods, its version, and the time of the snapshot."""
+    """The cluster as it was read: the numbers of nodes and active pods, its version, and the time of the snapshot.
+
+    ``unhealthy`` are the nodes that are not ready, deleted or being removed; it is missing if there are none.
+    """
 
     nodes: int = 0
     pods: int = 0
@@ -59,6 +62,7 @@ class ClusterSummary(UntrackedRecord, frozen=True):
     taken_at: datetime | None = None
     age_seconds: int | None = None
     skipped: dict[str, int] = {}
+    unhealthy: list[NodeHealth] | msgspec.UnsetType = msgspec.UNSET
 
 
 class DefaultedField(UntrackedRecord, frozen=True):

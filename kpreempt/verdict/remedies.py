@@ -176,6 +176,12 @@ class CauseKind(StrEnum):
     ``Parts``: what the request for a resource consists of (``amounts``), if it is not only the sum of the containers.
     ``Reserved``: the allocatable amount and the capacity of a node, ``allocatable`` and ``capacity`` in ``amounts``.
     ``EmptyDomain``: no pod can run in the domains (``nodes``) of a spread constraint that have the fewest pods.
+    ``Fragmented``: enough of a resource is free in total (``free`` in ``amounts``), but at most ``most`` on a node
+    (``nodes`` has one), of the ``requested``. ``OtherNode``: some of the ``pods`` in ``amounts`` (``pods``) that run on
+    other nodes (``nodes``) and keep the pod out of a domain (``subject``); preemption evicts only pods of the node
+    itself. ``NoDevices``: no ResourceSlice has a device for a node that rejects the claim (``subject``). ``Selector``:
+    a CEL ``selector`` of the claim (``subject``), or of its device class (``resource``), rejects devices; ``values``
+    has the nodes by what their devices have instead (``productName=L40S``).
     """
 
     ROLLOUT_DEADLOCK = "RolloutDeadlock"
@@ -186,6 +192,10 @@ class CauseKind(StrEnum):
     PARTS = "Parts"
     RESERVED = "Reserved"
     EMPTY_DOMAIN = "EmptyDomain"
+    FRAGMENTED = "Fragmented"
+    OTHER_NODE = "OtherNode"
+    NO_DEVICES = "NoDevices"
+    SELECTOR = "Selector"
 
 
 class Cause(Record, frozen=True, omit_defaults=True):
@@ -201,4 +211,5 @@ class Cause(Record, frozen=True, omit_defaults=True):
     nodes: list[str] = []
     values: dict[str, list[str]] = {}
     amounts: dict[str, int] = {}
+    selector: str = ""
     is_assumed: bool = False

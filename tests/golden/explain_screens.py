@@ -59,6 +59,44 @@ _ARGUMENTS |= {
     ],
 }
 
+# Small clusters in which one fact decides; names may be long.
+_SCREENS = {
+    "taints": "web -n shop",
+    "taints-named-by-reasons": "web -n shop",
+    "taints-of-long-names": (
+        "payments-reconciler-settlement-worker-batch-6f7c9d8b5f-x2x4p -n payments-platform-production"
+    ),
+    "daemon-set": "exporter-4k7tz -n mon",
+    "spread": "web-2 -n shop",
+    "pod-on-another-node": "db-2 -n data",
+    "request-parts": "etl -n data",
+    "fragmented": "infer -n ml",
+    "devices-selector": "infer -n ml",
+    "devices-none": "infer -n ml",
+    "gone-node-of-a-claim": "cache-0 -n shop",
+    "gone-node-of-a-volume": "cache-1 -n shop",
+    "gone-node-of-the-pod": "pinned -n shop",
+    "node-not-ready": "web -n shop",
+    "node-not-ready-requested": "web -n shop --node n1",
+    "version-of-kubelets": "exporter-4k7tz -n mon",
+}
+_CLUSTERS = {
+    "taints-named-by-reasons": "taints",
+    "taints-of-long-names": "long-names",
+    **dict.fromkeys(("gone-node-of-a-claim", "gone-node-of-a-volume", "gone-node-of-the-pod"), "gone-nodes"),
+    **dict.fromkeys(("node-not-ready", "node-not-ready-requested"), "node-health"),
+    "version-of-kubelets": "daemon-set",
+}
+_ALGORITHMS = {"taints-named-by-reasons": "kube-1.32", "version-of-kubelets": "auto"}
+_ARGUMENTS |= {
+    name: [
+        *("explain", *arguments.split(), "--now", "2026-11-21T03:00:00Z"),
+        *("--snapshot", str(FIXTURES / "screens" / f"{_CLUSTERS.get(name, name)}.yaml")),
+        *("--algorithm", _ALGORITHMS.get(name, "kube-1.36")),
+    ]
+    for name, arguments in _SCREENS.items()
+}
+
 # The arguments and the width, by file.
 ANSWERS: dict[str, tuple[list[str], int]] = {
     f"{name}-{width}.txt": (arguments, width) for name, arguments in _ARGUMENTS.items() for width in (80, 120)

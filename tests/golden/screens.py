@@ -45,6 +45,13 @@ _COMMANDS = {
     "pending-cluster-autoscaler": [
         *("pending", "--snapshot", str(FIXTURES / "autoscaling" / "cluster-autoscaler.yaml"), *_VERSION),
     ],
+    "pending-long-names": ["pending", "--snapshot", str(FIXTURES / "screens" / "long-names.yaml"), *_VERSION],
+    "pending-spread": ["pending", "--snapshot", str(FIXTURES / "screens" / "spread.yaml"), *_VERSION],
+    "pending-gone-nodes": ["pending", "--snapshot", str(FIXTURES / "screens" / "gone-nodes.yaml"), *_VERSION],
+    "pending-node-health": ["pending", "--snapshot", str(FIXTURES / "screens" / "node-health.yaml"), *_VERSION],
+    "at-risk-node-health": [
+        *("at-risk", "-n", "shop", "--snapshot", str(FIXTURES / "screens" / "node-health.yaml"), *_VERSION),
+    ],
     "who-evicted": [
         *("who-evicted", "encode-1", "-n", "batch", *_ON_CALL),
         *("--before", str(FIXTURES / "on-call" / "before.yaml")),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from kpreempt.verdict import Verdict
+from kpreempt.verdict.node_report import NodeHealth, NodeState
 from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind
 
 # Few names, so that the parts of a verdict often refer to the same node; some of them hostile.
@@ -87,6 +88,8 @@ def _valid(record: Any) -> Any:
     if isinstance(record, Cause) and record.kind is CauseKind.RESERVED:
         amounts = {"allocatable": 3, "capacity": 4}
         return msgspec.structs.replace(record, nodes=record.nodes or ["a"], amounts=amounts)
+    if isinstance(record, NodeHealth):
+        return msgspec.structs.replace(record, states=record.states or [NodeState.NOT_READY])
     return record
 
 

@@ -8,7 +8,7 @@ from kpreempt.analysis.explain.candidates import REPELLING, similar_to, values_o
 from kpreempt.analysis.nodes.copies import HOST_NAME
 from kpreempt.analysis.remedies.excluded import is_device
 from kpreempt.model.affinity import NodeSelectorTerm
-from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot, may_lack_nodes
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.storage import SELECTED_NODE_ANNOTATION
@@ -16,6 +16,8 @@ from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.details import (
+    AffinityConflict,
+    InsufficientDevices,
     InsufficientResources,
     NodeAffinityMismatch,
     SpreadConflict,
@@ -24,7 +26,7 @@ from kpreempt.verdict.details import (
 from kpreempt.verdict.remedies import Cause, CauseKind
 
 _MOST_NAMED = 5
-_CONTAINERS = "containers"
+_CONTAINERS, _SIDECARS = "containers", "sidecars"
 # Capacity that is not allocatable is worth mentioning from this share on.
 _LARGE_SHARE = 0.1
 
@@ -32,19 +34,34 @@ _LARGE_SHARE = 0.1
 def causes_of(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[Cause]:
     """The facts, the most specific first."""
     details = [status.detail for status in verdict.filter.values()]
-    found = [
-        *_gone_nodes(cluster, details),
+    return [
+        *(_gone_nodes(cluster, pod, details) if not may_lack_nodes(cluster) else ()),
         *_missing_resources(cluster, details),
         *_too_large(cluster, pod),
         *_missing_labels(cluster, pod, details),
+        *_missing_devices(verdict),
+        *_empty_domains(cluster, pod, details),
+        *_pods_elsewhere(cluster, pod, verdict),
+        *_parts(cluster, pod, verdict),
+        *_fragmented(verdict),
     ]
-    return [*found, *_empty_domains(cluster, pod, details), *_parts(cluster, pod, verdict)]
 
 
-def _gone_nodes(cluster: ClusterSnapshot, details: Sequence[object]) -> Iterator[Cause]:
-    """Claims and volumes that are tied to nodes that do not exist."""
+def _gone_nodes(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object]) -> Iterator[Cause]:
+    """Claims, volumes, and fields of the pod that are tied to nodes that do not exist."""
     names = {node.name for node in cluster.nodes}
     hostnames = {node.labels.get(HOST_NAME, node.name) for node in cluster.nodes}
+    nominated = pod.status.nominated_node_name
+    if nominated and nominated not in names:
+        yield Cause(CauseKind.NODE_GONE, "status.nominatedNodeName", nodes=[nominated])
+    wanted = [(key, [value]) for key, value in pod.spec.node_selector.items() if key == HOST_NAME]
+    for term in _terms(pod):
+        wanted += [(each.key, list(each.values)) for each in term.match_expressions if each.key == HOST_NAME]
+        wanted += [(each.key, list(each.values)) for each in term.match_fields]
+    for key, values in wanted:
+        known = hostnames if key == HOST_NAME else names
+        if values and known.isdisjoint(values):
+            yield Cause(CauseKind.NODE_GONE, key, nodes=values)
     claims = {each.key: each for each in cluster.persistent_volume_claims}
     volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
     seen = set()
@@ -101,11 +118,14 @@ def _missing_labels(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object
     if not any(isinstance(detail, NodeAffinityMismatch) for detail in details):
         return
     required = [(key, [value]) for key, value in pod.spec.node_selector.items()]
-    rules = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    terms: Sequence[NodeSelectorTerm] = rules.required.node_selector_terms if rules and rules.required else []
     required += [
-        (each.key, list(each.values)) for term in terms for each in term.match_expressions if each.operator == "In"
+        (each.key, list(each.values))
+        for term in _terms(pod)
+        for each in term.match_expressions
+        if each.operator == "In"
     ]
+    # A node that does not exist is another fact.
+    required = [(key, values) for key, values in required if key != HOST_NAME]
     keys = list(dict.fromkeys(key for node in cluster.nodes for key in node.labels))
     # Tokens are not spelled like the names that they replace.
     is_redacted = cluster.taken_at == REDACTED_AT
@@ -119,6 +139,102 @@ def _missing_labels(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object
             {each: [] for each in similar_to(key, keys)} if not values and not is_redacted else {}
         )
         yield Cause(CauseKind.NO_SUCH_LABEL, text, resource=key, values=shown or near)
+
+
+def _terms(pod: Pod) -> Sequence[NodeSelectorTerm]:
+    """The terms of the pod's required node affinity."""
+    rules = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    return rules.required.node_selector_terms if rules and rules.required else []
+
+
+def _missing_devices(verdict: Verdict) -> Iterator[Cause]:
+    """Claims without any device on the nodes that reject them, and selectors that reject the nodes' devices."""
+    details = {
+        node: status.detail for node, status in verdict.filter.items() if isinstance(status.detail, InsufficientDevices)
+    }
+    for claim in dict.fromkeys(each.claim for each in details.values()):
+        own = {node: each for node, each in details.items() if each.claim == claim}
+        if all(each.published == 0 for each in own.values()):
+            yield Cause(CauseKind.NO_DEVICES, claim, resource=next(iter(own.values())).device_class)
+        found: dict[tuple[str, str], dict[str, list[str]]] = {}
+        for node, each in own.items():
+            for selector in each.rejecting:
+                owner = each.device_class if selector.is_of_class else ""
+                values = found.setdefault((owner, selector.expression), {})
+                for name, numbers in selector.values.items():
+                    for value in numbers:
+                        values.setdefault(f"{name.rpartition('/')[2]}={value}", []).append(node)
+        for (owner, expression), values in found.items():
+            shown = dict([*values.items()][:_MOST_NAMED])
+            yield Cause(CauseKind.SELECTOR, claim, resource=owner, values=shown, selector=expression)
+
+
+def _pods_elsewhere(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> Iterator[Cause]:
+    """Pods on other nodes because of which nodes reject the pod; evicting pods of the node itself can't help there."""
+    domains: dict[str, _Domain] = {}
+    for node, status in verdict.filter.items():
+        detail = status.detail
+        if isinstance(detail, AffinityConflict) and detail.rule != "affinity" and detail.topology_value:
+            domain = domains.setdefault(f"{detail.topology_key}={detail.topology_value}", _Domain(is_spread=False))
+            domain.nodes.append(node)
+            domain.holders.update(detail.holders)
+        elif isinstance(detail, SpreadConflict) and detail.topology_value and detail.topology_key != HOST_NAME:
+            domain = domains.setdefault(f"{detail.topology_key}={detail.topology_value}", _Domain(is_spread=True))
+            domain.nodes.append(node)
+    if not domains:
+        return
+    labels = {node.name: node.labels for node in cluster.nodes}
+    wanted = set().union(*(domain.holders for domain in domains.values()))
+    constraints = [each for each in pod.spec.topology_spread_constraints if each.label_selector is not None]
+    for other in cluster.pods:
+        node = other.spec.node_name
+        if not node or node not in labels or other.is_terminal:
+            continue
+        if other.key in wanted:
+            for domain in domains.values():
+                if other.key in domain.holders:
+                    domain.found[other.key] = node
+        for constraint in constraints if other.metadata.namespace == pod.metadata.namespace else ():
+            name = f"{constraint.topology_key}={labels[node].get(constraint.topology_key)}"
+            matches = constraint.label_selector is not None and constraint.label_selector.matches(other.metadata.labels)
+            if matches and name in domains and domains[name].is_spread:
+                domains[name].found[other.key] = node
+    for name, domain in domains.items():
+        if domain.found and any({*domain.found.values()} - {node} for node in domain.nodes):
+            yield Cause(
+                CauseKind.OTHER_NODE,
+                name,
+                pods=[*domain.found][:_MOST_NAMED],
+                nodes=[*domain.found.values()][:_MOST_NAMED],
+                amounts={"pods": len(domain.found)},
+            )
+
+
+class _Domain:
+    """The nodes of a domain that reject the pod, and the pods there because of which they do, with their nodes."""
+
+    def __init__(self, *, is_spread: bool) -> None:
+        self.is_spread = is_spread
+        self.nodes: list[str] = []
+        self.holders: set[str] = set()
+        self.found: dict[str, str] = {}
+
+
+def _fragmented(verdict: Verdict) -> Iterator[Cause]:
+    """Devices of which enough is free on several nodes together, each of which has enough, but not on one."""
+    free: dict[str, dict[str, int]] = {}
+    requested: dict[str, int] = {}
+    for node, status in verdict.filter.items():
+        if isinstance(status.detail, InsufficientResources):
+            for each in status.detail.shortfalls:
+                if each.requested <= each.allocatable:
+                    free.setdefault(each.resource, {})[node] = max(each.allocatable - each.used, 0)
+                    requested[each.resource] = each.requested
+    for resource, amounts in free.items():
+        total, node = sum(amounts.values()), max(amounts, key=lambda node: amounts[node])
+        if is_device(resource) and amounts[node] < requested[resource] <= total:
+            numbers = {"free": total, "most": amounts[node], "requested": requested[resource]}
+            yield Cause(CauseKind.FRAGMENTED, resource, nodes=[node], amounts=numbers)
 
 
 def _empty_domains(cluster: ClusterSnapshot, pod: Pod, details: Sequence[object]) -> Iterator[Cause]:
@@ -159,16 +275,21 @@ def _parts(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> Iterator[Cau
 
 
 def _parts_of(pod: Pod, resource: str) -> dict[str, int]:
-    """The containers, or an init container that needs more than all of them, and the overhead."""
-    init = {
-        each.name: _amount(each.resources.requests, resource)
-        for each in pod.spec.init_containers
-        if each.restart_policy != "Always"
-    }
-    largest = max(init, key=lambda name: init[name], default="")
+    """The containers and sidecars, or an init container that needs more than all of them, and the overhead."""
     parts = {_CONTAINERS: sum(_amount(each.resources.requests, resource) for each in pod.spec.containers)}
-    if largest and init[largest] > parts[_CONTAINERS]:
-        parts = {f"init container {largest}": init[largest]}
+    sidecars = 0
+    largest: dict[str, int] = {}
+    for each in pod.spec.init_containers:
+        amount = _amount(each.resources.requests, resource)
+        if each.restart_policy == "Always":
+            sidecars += amount
+        elif amount + sidecars > sum(largest.values()):
+            # The sidecars that start before it already run.
+            largest = {f"init container {each.name}": amount, **({_SIDECARS: sidecars} if sidecars else {})}
+    if sidecars:
+        parts[_SIDECARS] = sidecars
+    if sum(largest.values()) > sum(parts.values()):
+        parts = largest
     overhead = _amount(pod.spec.overhead, resource)
     return {**parts, "overhead": overhead} if overhead else parts
 

@@ -6,7 +6,7 @@ Also computes the utilization of the nodes in verdicts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -18,11 +18,12 @@ from kpreempt.analysis.nodes.copies import (
 )
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
+from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, PodSummary, Verdict
-from kpreempt.verdict.node_report import NodeUse, Occupancy
+from kpreempt.verdict.node_report import NodeHealth, NodeState, NodeUse, Occupancy
 from kpreempt.verdict.unread import unread_of
 
 
@@ -204,7 +205,10 @@ def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
 
 
 def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
-    """A scheduler's summary of a cluster with the snapshot's metadata; a redacted snapshot has no age."""
+    """A scheduler's summary of a cluster with the snapshot's metadata, and its unhealthy nodes.
+
+    A redacted snapshot has no age.
+    """
     taken_at = cluster.taken_at
     is_dated = taken_at is not None and taken_at != REDACTED_AT
     return msgspec.structs.replace(
@@ -213,7 +217,55 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
         taken_at=taken_at,
         age_seconds=max(0, int((now - taken_at).total_seconds())) if taken_at and is_dated else None,
         skipped=cluster.skipped,
+        unhealthy=unhealthy_nodes(cluster.nodes) or msgspec.UNSET,
     )
+
+
+# The taints of ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/nodelifecycle`` and ``k8s.io/cloud-provider``, of Cluster
+# Autoscaler's ``utils/taints``, and of Karpenter's ``pkg/apis/v1/taints.go``.
+_BY_TAINT = {
+    "node.kubernetes.io/unreachable": NodeState.UNREACHABLE,
+    "node.kubernetes.io/not-ready": NodeState.NOT_READY,
+    "node.cloudprovider.kubernetes.io/shutdown": NodeState.SHUT_DOWN,
+    "node.kubernetes.io/out-of-service": NodeState.OUT_OF_SERVICE,
+    "ToBeDeletedByClusterAutoscaler": NodeState.REMOVED_BY_CLUSTER_AUTOSCALER,
+    "karpenter.sh/disrupted": NodeState.REMOVED_BY_KARPENTER,
+    "karpenter.sh/disruption": NodeState.REMOVED_BY_KARPENTER,
+    "DeletionCandidateOfClusterAutoscaler": NodeState.REMOVAL_CANDIDATE,
+}
+_BY_READY = {"False": NodeState.NOT_READY, "Unknown": NodeState.UNREACHABLE}
+
+
+def unhealthy_nodes(nodes: Iterable[Node]) -> list[NodeHealth]:
+    """The nodes with which something is wrong, in the order of the input."""
+    return [each for node in nodes if (each := _health(node)) is not None]
+
+
+def _health(node: Node) -> NodeHealth | None:
+    found = set(_states(node))
+    if not found:
+        return None
+    ready = node.not_ready
+    states = [state for state in NodeState if state in found]
+    if ready is None:
+        return NodeHealth(node=node.name, states=states)
+    return NodeHealth(
+        node=node.name, states=states, reason=ready.reason, message=ready.message, since=ready.last_transition_time
+    )
+
+
+def _states(node: Node) -> Iterator[NodeState]:
+    if node.metadata.deletion_timestamp is not None:
+        yield NodeState.BEING_DELETED
+    ready = node.not_ready
+    if ready is not None and ready.status in _BY_READY:
+        yield _BY_READY[ready.status]
+    for taint in node.spec.taints:
+        state = _BY_TAINT.get(taint.key)
+        # One taint follows the other when the condition changes; the condition is what holds.
+        is_outdated = state in _BY_READY.values() and ready is not None and ready.status in _BY_READY
+        if state is not None and not is_outdated:
+            yield state
 
 
 def occupancy_of(cluster: ClusterSnapshot, verdicts: Iterable[Verdict]) -> Occupancy:

@@ -119,8 +119,8 @@ class NodeReports:
         node = self._nodes.get(pod.spec.node_name)
         if node is None:
             return {"cause": OnNodeCause.NODE_MISSING} if "Node" in self._cluster.listed else {}
-        ready = next((each for each in node.status.conditions if each.type == "Ready"), None)
-        if ready is None or ready.status == "True":
+        ready = node.not_ready
+        if ready is None:
             return {}
         return {
             "cause": OnNodeCause.NODE_NOT_READY,

@@ -78,6 +78,7 @@ from kpreempt.verdict.pending import (
     PendingPod,
     PendingPods,
 )
+from kpreempt.verdict.rejections import rejections_of
 from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
 from kpreempt.verdict.unread import unread_of
 from kpreempt.verdict.waiting import PendingState
@@ -121,14 +122,13 @@ def explain_pending(
     skipped = Counter(pod.metadata.namespace for pod in (*pending, *on_nodes) if not is_selected(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
-    # Remedies need the filter results of every node.
-    full_outcomes = () if has_time is None else (Outcome.UNSCHEDULABLE, Outcome.WAITS_FOR_VICTIMS)
 
     def read(verdict: Verdict) -> Verdict:
         if may_lack_nodes(cluster) and verdict.outcome is Outcome.UNCERTAIN:
             # What the scheduler says about the other nodes, or about none, is not known.
             verdict = replace(verdict, message="", reason="not all nodes are in the input")
-        return verdict if verdict.outcome in full_outcomes else _as_read(verdict)
+        # Rejections and remedies need the filter results of every node.
+        return verdict if verdict.outcome.stays_pending else _as_read(verdict)
 
     decided = decide_pending(selected, scheduler, prepared, spread=spread, phases=phases, read=read)
     verdicts = {id(pod): verdict for pod, verdict in decided}
@@ -270,6 +270,7 @@ def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> Pe
             (each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes), default=0
         ),
         reasons=counts_in(verdict.message),
+        rejections=rejections_of(verdict) if verdict.outcome.stays_pending and verdict.pre_filter is None else [],
         claims=_claims(pod, verdict),
         message=verdict.message,
         scheduler_message=scheduler_message,

@@ -50,6 +50,7 @@ from kpreempt.report.check.words import BECOMES, status_phrase, waive_option
 from kpreempt.report.drains import sections
 from kpreempt.report.evidence import assumption_sections
 from kpreempt.report.html.parts import in_order, node_maps
+from kpreempt.report.node_health import health_section
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import message, name, names, plain
 from kpreempt.report.simulation_words import clock
@@ -75,7 +76,7 @@ _RESOURCES = ("cpu", "memory", "pods")
 _MANY_VICTIMS = 10
 _LARGE_SHARE = 0.1
 # Priorities on a screen; the other sections of a drain come before and after the findings.
-_GATE, _FINDINGS, _WARNINGS, _CHANGES, _EVICTED = 120, 100, 95, 40, 30
+_GATE, _NODE_HEALTH, _FINDINGS, _WARNINGS, _CHANGES, _EVICTED = 120, 115, 100, 95, 40, 30
 # Lines of findings that are kept when a screen is cut.
 _MAX_LISTED = 5
 _MORE = "timeline, victims, budgets, workloads, rules, how to waive a finding"
@@ -139,6 +140,7 @@ def _sections(check: Check, gate: Sequence[Phrase], options: RenderOptions) -> l
     simulation = check.simulation
     return [
         Section("GATE", joined(gate, " · "), priority=_GATE, only="screen"),
+        health_section(check.cluster, options.now, priority=_NODE_HEALTH),
         *sections(check),
         *_findings(check, options),
         _since(check),

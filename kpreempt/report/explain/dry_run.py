@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from kpreempt.model.meta import grouped
-from kpreempt.report.amounts import count, format_duration, format_since, plural
+from kpreempt.report.amounts import agree, count, format_duration, format_since, plural
 from kpreempt.report.blocks import (
     Block,
     Cards,
@@ -43,6 +43,7 @@ from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.report.remedies import remedies_section
 from kpreempt.scheduler_table import row_of
 from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeReport, Reprieve, Status, Verdict, Victim
+from kpreempt.verdict.details import AffinityConflict
 from kpreempt.verdict.unread import are_budgets_unread
 
 _STEPS_SHOWN = 5
@@ -100,6 +101,7 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             heading="Preemption dry run",
             is_reasoning=True,
             priority=_DRY_RUN,
+            aside=2,
             short=Section("DRY RUN", nearest),
         ),
         Section("OTHER NODES", blocks=[Listing(_other_nodes(verdict))], only="screen", priority=_OTHER_NODES),
@@ -210,11 +212,25 @@ def _other_nodes(verdict: Verdict) -> list[list[Words]]:
     if still:
         lines.append([f"even without lower-priority pods, {in_clauses(still)}"])
     if without := [node for node in verdict.dry_run if node not in still]:
-        lines.append([f"{join_names(without)}: {verdict.dry_run[without[0]].message or 'no reason reported'}"])
+        lines.append([f"{join_names(without)}: {_no_victims(without, verdict)}"])
     _, hopeless = split_by_hope(verdict)
     if hopeless:
         lines.append([f"preemption doesn't help: {in_clauses(hopeless)}"])
     return lines
+
+
+def _no_victims(nodes: Sequence[str], verdict: Verdict) -> str:
+    """Why evicting pods of these nodes does not help: pods on other nodes, or what the scheduler reports."""
+    elsewhere: dict[str, str] = {}
+    for node in nodes:
+        status = verdict.filter.get(node)
+        detail = status.detail if status is not None else None
+        holders = detail.holder_nodes if isinstance(detail, AffinityConflict) else []
+        if not isinstance(detail, AffinityConflict) or not holders or node in holders:
+            return verdict.dry_run[nodes[0]].message or "no reason reported"
+        elsewhere |= dict(zip(detail.holders, holders, strict=False))
+    named = join_names([f"{pod} on {node}" for pod, node in elsewhere.items()])
+    return f"preemption there can't evict {named}, which {agree(len(elsewhere), 'keeps')} it out"
 
 
 def _range(numbers: Sequence[int], noun: str) -> str:
@@ -239,7 +255,7 @@ def victims_section(verdict: Verdict, options: RenderOptions) -> Section:
             return Section(node, _title(node, verdict), [_victims(node, verdict, options)])
 
         blocks = [Cards(nodes, draw, noun="node", shown=2)]
-    return Section("5 VICTIMS", lead, blocks, reserved_lines=3, priority=_VICTIMS, short=screened_victims(verdict))
+    return Section("5 VICTIMS", lead, blocks, reserved_lines=6, priority=_VICTIMS, short=screened_victims(verdict))
 
 
 def _victims(node: str, verdict: Verdict, options: RenderOptions) -> Table:

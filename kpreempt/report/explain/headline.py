@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kpreempt.report.amounts import agree, count, format_amount, format_reading, name_all
+from kpreempt.report.amounts import agree, count, format_amount, format_reading
 from kpreempt.report.blocks import Phrase, Span, strong
-from kpreempt.report.evidence import devices_in_a_sentence, join_names, rejection_of
+from kpreempt.report.evidence import devices_in_a_sentence, join_names
 from kpreempt.report.explain.chance import (
     chance_of_landing,
     chance_of_preemption,
@@ -72,7 +71,17 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
         )
         node = (" on ", strong(pod.current_node)) if pod.current_node else ()
         current = (strong(pod_name(verdict)), f" {verb}", *node, ". If it were recreated: ")
-    return (*current, *outcome, *_sentences(chance_of_volumes(verdict), _why_pending(verdict)))
+    return (*current, *outcome, *_health(verdict), *_sentences(chance_of_volumes(verdict), _why_pending(verdict)))
+
+
+def _health(verdict: Verdict) -> Phrase:
+    """A warning if the pod ends up on a node that is not ready, deleted or being removed."""
+    if not verdict.cluster.unhealthy or not verdict.outcome.finds_node:
+        return ()
+    from kpreempt.report.node_health import warning_about  # noqa: PLC0415 - most clusters have no such node
+
+    warning = warning_about(verdict.cluster.unhealthy, destinations(verdict))
+    return (" ", Span(warning, "bad")) if warning else ()
 
 
 def _why_pending(verdict: Verdict) -> str:
@@ -268,32 +277,11 @@ def _rejections(verdict: Verdict, kinds: int) -> Phrase:
     """How many nodes reject the pod, and why: at most ``kinds`` kinds of rejection, most frequent first."""
     if verdict.pre_filter is not None:
         return (verdict.pre_filter.message,)
-    total = len(verdict.filter)
-    ranked = Counter(map(rejection_of, verdict.filter.values())).most_common()
-    if total == 1:
-        return (f"the only node {ranked[0][0]}",)
-    clauses = [f"{number:,} {in_plural(clause) if number > 1 else clause}" for clause, number in ranked[:kinds]]
-    if rest := sum(number for _, number in ranked[kinds:]):
-        clauses.append(f"{rest:,} more {agree(rest, 'rejects')} it")
-    if len(ranked) == 1:
-        return (_all_rejected(total, ranked[0][0]),)
-    return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
+    # Only for pods that stay pending.
+    from kpreempt.report.rejected_nodes import rejections_in_words  # noqa: PLC0415
+    from kpreempt.verdict.rejections import rejections_of  # noqa: PLC0415
 
-
-def _all_rejected(total: int, clause: str) -> str:
-    """``all 3 nodes are cordoned``; ``none of the 3 nodes matches ...`` for ``does not match ...``."""
-    none = "neither node" if total == 2 else f"none of the {total:,} nodes"
-    if clause.startswith("does not match "):
-        return f"{none} matches {clause.removeprefix('does not match ')}"
-    if clause.startswith("is not "):
-        return f"{none} is {clause.removeprefix('is not ')}"
-    return f"{name_all(total)} {in_plural(clause)}"
-
-
-def in_plural(clause: str) -> str:
-    """A clause on one node, made plural: ``are too full`` for ``is too full``."""
-    verb, _, rest = clause.partition(" ")
-    return f"{agree(2, verb)} {rest}".rstrip()
+    return (rejections_in_words(rejections_of(verdict), kinds),)
 
 
 def _not_scheduled(verdict: Verdict) -> Phrase:

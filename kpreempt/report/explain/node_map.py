@@ -7,12 +7,13 @@ from functools import partial
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count, format_amount
-from kpreempt.report.evidence import distance, rejection_of
+from kpreempt.report.evidence import rejection_of
 from kpreempt.report.explain.choice import order_by_survival
 from kpreempt.report.explain.headline import destinations
 from kpreempt.report.html.markup import Html, badge, folded, join, name, names, tag, within
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
 from kpreempt.verdict import Verdict
+from kpreempt.verdict.details import missing_share
 from kpreempt.verdict.node_report import NodeUse, Occupancy
 
 _LIMIT = 150_000
@@ -59,7 +60,7 @@ def _order(verdict: Verdict) -> list[str]:
     """The pod's destinations, then candidates, nodes that fit, and the other nodes by how little they lack."""
     scored = sorted(verdict.feasible_nodes, key=lambda node: -verdict.scores.get(node, 0))
     rejected = {**verdict.filter, **verdict.dry_run}
-    lacking = sorted(rejected, key=lambda node: distance(rejected[node].detail))
+    lacking = sorted(rejected, key=lambda node: missing_share(rejected[node].detail))
     requested = [verdict.node_report.node] if verdict.node_report else []
     candidates = [candidate.node for candidate in order_by_survival(verdict)]
     return list(dict.fromkeys([*destinations(verdict), *requested, *candidates, *scored, *lacking]))

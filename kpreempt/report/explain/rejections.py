@@ -5,17 +5,17 @@ Nodes that fail in the same way form one group, so that a thousand of them take 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
-from kpreempt.report.evidence import by_text, describe, distance, rejection_of
-from kpreempt.report.explain.headline import in_plural, no_nodes
+from kpreempt.report.evidence import by_text, describe, in_plural, join_names, rejection_of
+from kpreempt.report.explain.headline import no_nodes
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Outcome, Status, Verdict
-from kpreempt.verdict.details import InsufficientResources
+from kpreempt.verdict.details import InsufficientResources, UntoleratedTaint, missing_share
 
 # With more nodes than this, the findings on each node are not shown.
 _CROWD = 12
@@ -25,6 +25,10 @@ _NAMES_SHOWN = 3
 _NEAREST_SHOWN = 3
 _CLAUSES_SHOWN = 5
 _REJECTED = 70
+_RESERVED, _MIN_LINES = 8, 3
+_TAINTS = "TaintToleration"
+_UNTOLERATED = "node(s) had untolerated taint(s)"
+_CORDON = "taint node.kubernetes.io/unschedulable:"
 
 
 def filter_section(verdict: Verdict, options: RenderOptions) -> Section:
@@ -37,6 +41,8 @@ def filter_section(verdict: Verdict, options: RenderOptions) -> Section:
         anchor="filter",
         is_reasoning=True,
         priority=_REJECTED,
+        reserved_lines=_RESERVED,
+        min_lines=_MIN_LINES,
         short=_screened(verdict),
     )
 
@@ -85,15 +91,33 @@ def _screened(verdict: Verdict) -> Section:
     if (status := verdict.pre_filter) is not None:
         reason = (strong(status.message), Span(f"  {status.plugin}", "dim"))
         return Section("REJECTED", reason, [Sentence(describe(status.detail))])
-    groups = group_by_reasons(verdict.filter)
+    groups = group_by_reasons(verdict.filter, in_short=True)
     digits = max((len(f"{len(group.nodes):,}") for group in groups), default=0)
-    items = []
+    items: list[list[Words]] = []
+    numbers: list[list[int]] = []
     for group in groups:
-        nearest = group.causes[0]
-        seen = f"  {nearest.nodes[0]}{f': {nearest.phrase}' if nearest.phrase else ''}"
-        reasons = strong(group.reasons or str(group.code) or group.plugin)
-        items.append([(f"{len(group.nodes):,}".rjust(digits), "  ", reasons, seen)])
-    return Section("REJECTED", blocks=[Listing(items, noun="reason")])
+        excluded = rejection_of(Status(group.code), verdict.restricted_by)
+        reasons = strong(group.reasons or (excluded if verdict.restricted_by else str(group.code) or group.plugin))
+        first: Phrase = (f"{len(group.nodes):,}".rjust(digits), "  ", reasons)
+        causes = group.causes[:_NEAREST_SHOWN] if find_nearest(verdict.filter, group.nodes) else group.causes
+        lines = [_named(cause) for cause in causes]
+        if len(group.causes) == 1:
+            items.append([(*first, f"  {lines[0]}")])
+            numbers.append([])
+            continue
+        sizes = [len(cause.nodes) for cause in causes]
+        if rest := len(group.nodes) - sum(sizes):
+            lines.append(f"… and {count(rest, 'more node')} (-v)")
+            sizes.append(rest)
+        items.append([first, *lines])
+        numbers.append(sizes)
+    return Section("REJECTED", blocks=[Listing(items, noun="reason", parts="node", numbers=numbers)])
+
+
+def _named(cause: Cause) -> str:
+    """The first nodes with their finding; that it is a taint, or that of a cordon, is in the reason."""
+    phrase = "" if cause.phrase.startswith(_CORDON) else cause.phrase.removeprefix("taint ")
+    return f"{join_names(cause.nodes)}{f': {phrase}' if phrase else ''}"
 
 
 def describe_fitting(verdict: Verdict) -> Phrase:
@@ -183,12 +207,17 @@ class FailureGroup(NamedTuple):
     causes: list[Cause]
 
 
-def group_by_reasons(statuses: Mapping[str, Status]) -> list[FailureGroup]:
+def group_by_reasons(statuses: Mapping[str, Status], *, in_short: bool = False) -> list[FailureGroup]:
     """Group the rejected nodes by code, plugin and reasons, the largest group first.
 
-    Within a group, nodes that lack resources are ordered by how much they lack, others as in the snapshot.
+    Within a group, nodes that lack resources are ordered by how much they lack, others as in the snapshot. Versions
+    before 1.34 name the taint in the reason: ``in_short``, nodes with different taints form one group.
     """
     rejected = {node: (each.code, each.plugin, each.message) for node, each in statuses.items() if not each.is_success}
+    tainted = [node for node in rejected if isinstance(statuses[node].detail, UntoleratedTaint)]
+    tainted = [node for node in tainted if rejected[node][1] == _TAINTS]
+    if in_short and len({rejected[node] for node in tainted}) > 1:
+        rejected |= {node: (rejected[node][0], _TAINTS, _UNTOLERATED) for node in tainted}
     members = grouped(rejected, rejected.__getitem__)
     groups = [FailureGroup(*key, nodes, _group_causes(nodes, statuses)) for key, nodes in members.items()]
     return sorted(groups, key=lambda group: -len(group.nodes))
@@ -210,15 +239,16 @@ def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status
     return hopeful, {node: status for node, status in verdict.filter.items() if node not in hopeful}
 
 
-def find_nearest(statuses: Mapping[str, Status]) -> list[Cause]:
+def find_nearest(statuses: Mapping[str, Status], nodes: Iterable[str] | None = None) -> list[Cause]:
     """The nodes that lack resources, by the share of the request that they lack, smallest first."""
-    short = [node for node, status in statuses.items() if isinstance(status.detail, InsufficientResources)]
+    nodes = statuses if nodes is None else nodes
+    short = [node for node in nodes if isinstance(statuses[node].detail, InsufficientResources)]
     return _group_causes(short, statuses)
 
 
 def _group_causes(nodes: list[str], statuses: Mapping[str, Status]) -> list[Cause]:
     causes: dict[str, Cause] = {}
-    for node in sorted(nodes, key=lambda name: distance(statuses[name].detail)):
+    for node in sorted(nodes, key=lambda name: missing_share(statuses[name].detail)):
         phrase = describe(statuses[node].detail)
         causes.setdefault(phrase, Cause([], phrase)).nodes.append(node)
     if any(isinstance(statuses[node].detail, InsufficientResources) for node in nodes):

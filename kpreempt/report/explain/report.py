@@ -35,7 +35,7 @@ from kpreempt.report.blocks import (
     text_of,
 )
 from kpreempt.report.escape import printable
-from kpreempt.report.evidence import OUTCOMES, assumption_sections, join_names
+from kpreempt.report.evidence import OUTCOMES, assumption_sections, in_plural, join_names
 from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
 from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
 from kpreempt.report.explain.choice import choice_section, score_section
@@ -54,7 +54,6 @@ from kpreempt.report.explain.headline import (
     cluster_facts,
     destinations,
     headline,
-    in_plural,
     pod_facts,
     pod_name,
     unknown_sentence,
@@ -72,6 +71,7 @@ from kpreempt.report.explain.workload import (
 from kpreempt.report.options import Extent, RenderOptions, reference_time
 from kpreempt.report.remedies import causes_section, remedies_section
 from kpreempt.verdict import Effect, Outcome, Verdict
+from kpreempt.verdict.details import UntoleratedTaint
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import are_budgets_unread
@@ -85,7 +85,7 @@ _STEPS_SHOWN = 12
 # The number of kinds of rejection listed on a screen: the first of these that fits into the given lines.
 _KINDS_LISTED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
-_FIRST_POD, _STILL_PENDING, _IN_TURN, _AFTERMATH, _EVENT, _AUTOSCALER = 97, 96, 95, 85, 50, 44
+_NODE_HEALTH, _FIRST_POD, _STILL_PENDING, _IN_TURN, _AFTERMATH, _EVENT, _AUTOSCALER = 98, 97, 96, 95, 85, 50, 44
 # A name that needs no quoting in a shell.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # For each action, the words before the object, and those between the object and the text.
@@ -197,6 +197,14 @@ def _counts(verdict: Verdict) -> list[Count]:
 def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """All sections on a pod, after those on its workload."""
     sections = replica_sections(verdict.workload) if verdict.workload is not None else []
+    if verdict.cluster.unhealthy:
+        from kpreempt.report.node_health import health_section  # noqa: PLC0415 - most clusters have no such node
+
+        node = verdict.node_report.node if verdict.node_report is not None else ""
+        tainted = {
+            name for name, status in verdict.filter.items() if not node and isinstance(status.detail, UntoleratedTaint)
+        }
+        sections.append(health_section(verdict.cluster, options.now, priority=_NODE_HEALTH, node=node, known=tainted))
     if verdict.capacity is not None:
         sections.append(capacity_section(verdict.capacity))
     is_created = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)
@@ -217,7 +225,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     if verdict.in_turn is not None:
         from kpreempt.report.pending.served import turn_section  # noqa: PLC0415 - only for existing pods
 
-        sections.append(turn_section(verdict.in_turn, _IN_TURN))
+        sections.append(turn_section(verdict.in_turn, verdict, _IN_TURN))
     if is_created:
         steps = [
             filter_section(verdict, options),
@@ -294,9 +302,7 @@ def _event(verdict: Verdict) -> Section:
     is_one = number > 1 and FOUND_PLACEMENT in verdict.message
     tie = f"The event names one of {number:,} tied nodes; the scheduler picks one at random." if is_one else ""
     blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie, "dim"))]
-    return Section(
-        "EVENT", blocks=blocks, heading="The scheduler's message", is_inline=True, priority=_EVENT, reserved_lines=3
-    )
+    return Section("EVENT", blocks=blocks, heading="The scheduler's message", is_inline=True, priority=_EVENT, aside=1)
 
 
 def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:

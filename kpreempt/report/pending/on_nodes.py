@@ -80,7 +80,7 @@ def on_nodes_section(items: Sequence[PendingOnNode], at: datetime | None, priori
         [table],
         heading="Pending on their nodes",
         priority=priority,
-        short=Section("ON NODES", blocks=[Listing(lines, noun="kind of pod")], is_inline=True),
+        short=Section("ON NODES", blocks=[Listing(lines, noun="pod kind")], is_inline=True),
     )
 
 

@@ -39,6 +39,7 @@ from kpreempt.report.escape import printable
 from kpreempt.report.evidence import absent_facts, assumption_sections, format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
 from kpreempt.report.missing_pods import in_a_line, missing_section, summarize
+from kpreempt.report.node_health import health_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.on_nodes import on_nodes_section, table_on_nodes
 from kpreempt.report.pending.served import turn_in_brief, turn_in_words
@@ -59,7 +60,16 @@ from kpreempt.report.pending.summary import (
     state_in_words,
     summary,
 )
-from kpreempt.report.remedies import action, cause_in_words, commands, line, not_tried, nothing_found, result
+from kpreempt.report.remedies import (
+    FIRST_LINES,
+    action,
+    cause_in_words,
+    commands,
+    line,
+    not_tried,
+    nothing_found,
+    result,
+)
 from kpreempt.scheduler_table import KUEUE
 from kpreempt.verdict import Outcome, Victim
 from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods
@@ -74,7 +84,17 @@ _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
-_CHANGES, _NOT_CREATED, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = 60, 58, 55, 52, 50, 45, 40, 20
+_CHANGES, _NODE_HEALTH, _NOT_CREATED, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = (
+    60,
+    59,
+    58,
+    55,
+    52,
+    50,
+    45,
+    40,
+    20,
+)
 _ABOUT_ROWS = "# = queue position; ALONE = as if it were next"
 _MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.
@@ -145,6 +165,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
         page_facts=page_facts,
         sections=[
             Section("CHANGES", changes_in_words(pending), priority=_CHANGES),
+            health_section(pending.cluster, pending.at, priority=_NODE_HEALTH),
             missing_section(pending.missing_pods, () if items else pending.unread_owners, pending.at, _NOT_CREATED),
             *(
                 [autoscaling_section(pending.autoscaling, pending.at, priority=_AUTOSCALER, names_pods=True)]
@@ -161,7 +182,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
             _workloads(pending),
             on_nodes_section(pending.on_nodes, pending.at, _ON_NODES, is_alone=not items),
             *assumption_sections(pending.assumptions),
-            Section("NOTES", notes_in_words(pending), priority=_NOTES, short=unknown),
+            Section("NOTES", notes_in_words(pending), priority=_NOTES, aside=2, short=unknown),
         ],
         more=[("-v", "every pod in full"), ("-o wide", "nodes by reason, first remedies")] if items else [],
         command="pending",
@@ -230,7 +251,15 @@ def _fixes(pending: PendingPods) -> Section:
             )
         facts = (cause for cause in items[0].causes if cause.kind is not CauseKind.ROLLOUT_DEADLOCK)
         lines.append([words, *[cause_in_words(each) for each in facts][:1]])
-    return Section("FIX", blocks=[Listing(lines, noun="pod kind")], only="screen", priority=_FIXES, is_inline=True)
+    return Section(
+        "FIX",
+        blocks=[Listing(lines, noun="pod kind", is_whole=True)],
+        only="screen",
+        priority=_FIXES,
+        is_inline=True,
+        reserved_lines=FIRST_LINES,
+        min_lines=FIRST_LINES,
+    )
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:

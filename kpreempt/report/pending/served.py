@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Phrase, Role, Section, Span
 from kpreempt.report.evidence import join_names
+from kpreempt.verdict import Verdict
 from kpreempt.verdict.pending import PendingPod
 from kpreempt.verdict.served import InTurn, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import SimulationEnd
@@ -122,14 +123,36 @@ def turn_in_words(turn: InTurn, runs: int) -> Phrase:
     return (Span("stays pending", "bad"), f": {why}" if why else "")
 
 
-def turn_section(place: TurnInQueue, priority: int) -> Section:
-    """``IN ITS TURN``: the place in the queue, and what becomes of the pod when the whole queue is served."""
+def turn_section(place: TurnInQueue, verdict: Verdict, priority: int) -> Section:
+    """``IN ITS TURN``: the place in the queue, and what becomes of the pod when the whole queue is served.
+
+    What the verdict on the pod alone already says is not repeated on a screen.
+    """
     position = f"#{place.position:,} of {count(place.in_queue, 'pod')} in the queue: " if place.position else ""
     if place.turn is None:
         return Section("IN ITS TURN", f"{position}the queue is too long to serve it here; see kpreempt pending")
     is_open = place.turn.outcome is TurnOutcome.OPEN
     runs = f" (in each of {place.runs:,} runs)" if place.runs > 1 and not (place.is_complete or is_open) else ""
-    return Section("IN ITS TURN", (position, *turn_in_words(place.turn, place.runs), runs), priority=priority)
+    lead = (position, *turn_in_words(place.turn, place.runs), runs)
+    words = _as_alone(place.turn, verdict)
+    number = f"#{place.position:,} of {place.in_queue:,} in the queue: " if place.position else ""
+    times = f" ({place.runs:,} runs)" if runs else ""
+    short = Section("IN ITS TURN", (number, *words, times)) if words else None
+    return Section("IN ITS TURN", lead, priority=priority, short=short)
+
+
+def _as_alone(turn: InTurn, verdict: Verdict) -> Phrase:
+    """What becomes of the pod in its turn, if that is the same as if it were next; else empty."""
+    if turn.outcome is TurnOutcome.LEFT_PENDING and turn.message and turn.message == verdict.message:
+        return (Span("stays pending", "bad"), " for the same reasons")
+    victims = [victim.pod for victim in verdict.victims.get(turn.nodes[0], ())] if len(turn.nodes) == 1 else []
+    if turn.outcome is not TurnOutcome.SCHEDULED or not victims or set(turn.victims) != set(victims):
+        return ()
+    if turn.other_victims or turn.violated:
+        return ()
+    after = f" after {turn.seconds:,.0f}s" if turn.seconds else ""
+    pods = "this pod" if len(victims) == 1 else f"these {len(victims):,} pods"
+    return (Span("gets scheduled", "good"), f" on {turn.nodes[0]}{after}, preempting {pods}")
 
 
 def about_runs(served: ServedQueue, *, is_short: bool = False) -> str:

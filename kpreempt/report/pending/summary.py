@@ -16,8 +16,10 @@ from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import more_on_nodes_in_words, only_on_nodes_in_words
 from kpreempt.report.pending.served import about_runs, after_in_words, open_in_words, scheduled_parts
+from kpreempt.report.rejected_nodes import nodes_in_words, rejections_in_words
 from kpreempt.report.remedies import amounts_in_words, cause_in_words, join_options
 from kpreempt.verdict import Outcome
+from kpreempt.verdict.details import InsufficientDevices, VolumeConflict
 from kpreempt.verdict.pending import (
     SHOWN_STATES,
     Agreement,
@@ -40,6 +42,9 @@ _CAUSES_IN_FULL = 8
 # The maximum length of each cause or list of names in a short sentence.
 _SHORT = 56
 _UNLIMITED = 1_000_000
+# The kinds of rejection in a short sentence.
+_KINDS = 4
+_KINDS_IN_DETAIL = 3
 _LONGEST_CAUSE = 200
 _CHANGES_LISTED = 3
 
@@ -100,23 +105,28 @@ def _others(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Ro
 
 def _causes(items: Sequence[PendingPod], longest: int) -> str:
     """``(3 Insufficient cpu)``: why pods stay pending, which may differ from why they are pending now."""
-    reasons = [_reason(item) for item in items]
+    reasons = [_reason(item, longest) for item in items]
     frequent = Counter(filter(None, reasons)).most_common(_CAUSES if longest == _SHORT else _CAUSES_IN_FULL)
     if len(frequent) == 1 and frequent[0][1] == len(items):
-        return f" ({_cut(frequent[0][0], longest)})"
-    named = [f"{number:,} {_cut(reason, longest)}" for reason, number in frequent]
+        return f" ({frequent[0][0]})"
+    named = [f"{number:,}: {reason}" for reason, number in frequent]
     if rest := len(items) - sum(number for _, number in frequent):
         named.append(f"{rest:,} more" if named else "")
     return f" ({'; '.join(filter(None, named))})" if any(named) else ""
 
 
-def _reason(item: PendingPod) -> str:
+def _reason(item: PendingPod, longest: int) -> str:
+    """Why the pod stays pending in the end: in plain words if for the same reasons as now, or in the scheduler's."""
     reasons = item.in_turn.reasons if item.in_turn is not None else {}
-    return ", ".join(reasons) or item.cause
+    if item.rejections and reasons == item.reasons:
+        kinds = _KINDS if longest == _SHORT else _UNLIMITED
+        return rejections_in_words(item.rejections, kinds)
+    return _cut(", ".join(reasons) or item.cause, longest)
 
 
 def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    """The text, cut between two words."""
+    return text if len(text) <= longest else f"{text[:longest].rpartition(' ')[0].rstrip(' ,;:')} …"
 
 
 def changes_in_words(pending: PendingPods) -> Phrase:
@@ -376,7 +386,11 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     # The reasons with their node counts, the claims, and what else keeps preemption from helping.
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason
     ineligible = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]
-    parts = [f"{join_names(item.claims)}: {reasons}" if item.claims else reasons, *ineligible]
+    details = {type(each.status.detail) for each in item.rejections}
+    if item.rejections:
+        reasons = "; ".join(nodes_in_words(item.rejections, _KINDS_IN_DETAIL))
+    names_claims = not details.isdisjoint((VolumeConflict, InsufficientDevices))
+    parts = [f"{join_names(item.claims)}: {reasons}" if item.claims and not names_claims else reasons, *ineligible]
     if item.state == PendingState.STALE_NOMINATION:
         parts.append(f"nominated to {item.nominated_node_name}, but preemption no longer helps there")
     if item.permanently_unschedulable:
@@ -450,5 +464,6 @@ def more_nodes_section(pending: PendingPods, priority: int) -> Section:
             Listing([[Span(f"assumed: {words}", "warn")] for words in more.assumed]),
         ],
         priority=priority,
+        aside=0 if more.nodes else 3,
         short=Section("MORE NODES", more_nodes_in_words(pending, is_short=True)),
     )

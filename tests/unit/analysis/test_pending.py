@@ -17,6 +17,7 @@ from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, EventSeries, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition, PodSchedulingGate
+from kpreempt.model.taints import Taint
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.pending.summary import changes_in_words, summary
@@ -350,3 +351,24 @@ def test_pods_of_which_not_every_attempt_is_known(minutes: float, orders: set[tu
     times = UnknownTimes(waiting, NOW)
     drawn = (times.drawn(Random(seed).random) for seed in range(20))
     assert {tuple(each.pod.metadata.name for each in order) for order in drawn} == orders
+
+
+def test_the_nodes_that_reject_a_pod_are_listed_with_what_they_lack() -> None:
+    nodes = [make_node("a"), make_node("b"), make_node("c", taints=[Taint("dedicated", "gpu", "NoSchedule")])]
+    full = [make_pod(f"on-{name}", node=name, cpu=cpu) for name, cpu in (("a", "3500m"), ("b", "3"))]
+    cluster = ClusterSnapshot(nodes=nodes, pods=[*full, seen(make_pod("new", cpu="2"))])
+    answer = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), draws=DRAWS)
+    [item] = answer.items
+    assert [(each.count, each.nodes, each.status.plugin) for each in item.rejections] == [
+        (2, ["b", "a"], "NodeResourcesFit"),
+        (1, ["c"], "TaintToleration"),
+    ]
+    words = "1 stays pending (of 3 nodes, 2 are too full and 1 has an untolerated taint)"
+    assert words in plain(summary(answer, is_short=True))
+    text = " ".join(render_answer(answer, "text", RenderOptions(extent=Extent.SCREEN, width=120)).split())
+    assert "2 are too full: b needs 1 more cpu; c has an untolerated taint" in text
+
+
+def test_a_pod_that_lands_has_no_rejections() -> None:
+    answer = ask(seen(make_pod("new", cpu="2")))
+    assert answer.items[0].rejections == []

@@ -358,6 +358,111 @@ def test_the_parts_of_a_request_that_is_not_the_sum_of_the_containers() -> None:
     assert after.lands_on == ["a"]
 
 
+SIDECAR = Container(
+    name="proxy", restart_policy="Always", resources=ResourceRequirements(requests={"cpu": quantity("500m")})
+)
+SETUP = Container(name="setup", resources=ResourceRequirements(requests={"cpu": quantity("5")}))
+
+
+@pytest.mark.parametrize(
+    ("init", "parts"),
+    [
+        pytest.param([SIDECAR], "4.5 cpu: 4 (containers) + 500m (sidecars)", id="a sidecar"),
+        pytest.param(
+            [SIDECAR, SETUP], "5.5 cpu: 5 (init container setup) + 500m (sidecars)", id="an init container after it"
+        ),
+        pytest.param([SETUP, SIDECAR], "5 cpu: 5 (init container setup)", id="an init container before it"),
+    ],
+)
+def test_sidecars_are_part_of_a_request(init: list[Container], parts: str) -> None:
+    pod = make_pod("new", cpu="4", init_containers=init)
+    causes = explain(*one(pod, make_node("a")), proposes=True).causes
+    assert [cause_in_words(each) for each in causes if each.kind is CauseKind.PARTS] == [f"the pod requests {parts}"]
+
+
+def test_devices_that_are_free_on_several_nodes_are_fragmented() -> None:
+    nodes = [with_devices(make_node(name), 4, 4) for name in "ab"]
+    pods = [make_pod(f"on-{node.name}", node=node.name, containers=requesting({GPU: "3"})) for node in nodes]
+    verdict = explain(*one(make_pod("new", containers=requesting({GPU: "2"})), *nodes, pods=pods), proposes=True)
+    assert [cause_in_words(each) for each in verdict.causes] == [
+        f"the pod needs 2 {GPU}: 2 free in total, but at most 1 on a node (a)"
+    ]
+
+
+ZONE = "topology.kubernetes.io/zone"
+AWAY = Affinity(pod_anti_affinity=PodAntiAffinity(required=[PodAffinityTerm(ZONE, API)]))
+
+
+def test_a_pod_on_another_node_is_named_with_its_node() -> None:
+    nodes = [make_node(name, labels={ZONE: "z"}) for name in "ab"]
+    old = make_pod("old", node="a", labels={"app": "api"})
+    verdict = explain(*one(make_pod("new", affinity=AWAY), *nodes, pods=[old]), proposes=True)
+    assert [cause_in_words(each) for each in verdict.causes] == [
+        f"shop/old on a keeps it out of {ZONE}=z; preemption on other nodes there can't evict it"
+    ]
+
+
+def test_a_pod_on_the_only_node_of_a_domain_can_be_evicted_there() -> None:
+    old = make_pod("old", node="a", labels={"app": "api"})
+    verdict = explain(
+        *one(make_pod("new", affinity=AWAY), make_node("a", labels={ZONE: "z"}), pods=[old]), proposes=True
+    )
+    assert verdict.outcome is Outcome.UNSCHEDULABLE
+    assert verdict.causes == []
+
+
+def test_pods_that_count_for_a_spread_are_named_with_their_nodes() -> None:
+    nodes = [make_node(name, labels={ZONE: zone}) for name, zone in (("a", "x"), ("b", "x"), ("c", "y"))]
+    spread = msgspec.structs.replace(SPREAD, topology_key=ZONE)
+    old = [make_pod(f"old-{name}", node="a", labels={"app": "api"}) for name in "12"]
+    full = make_pod("full", node="c", cpu="4", priority=2**30)
+    pod = make_pod("new", cpu="1", labels={"app": "api"}, topology_spread_constraints=[spread])
+    words = [cause_in_words(each) for each in explain(*one(pod, *nodes, pods=[*old, full]), proposes=True).causes]
+    assert words == [
+        f"shop/old-1 on a and shop/old-2 on a keep it out of {ZONE}=x; preemption on other nodes there can't evict them"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        pytest.param(
+            make_pod("new", node_selector={HOSTNAME: "gone"}),
+            f"the pod can only run on gone ({HOSTNAME})",
+            id="a selector",
+        ),
+        pytest.param(
+            make_pod(
+                "new",
+                affinity=Affinity(
+                    node_affinity=NodeAffinity(
+                        required=NodeSelector(
+                            [NodeSelectorTerm(match_fields=[NodeSelectorRequirement("metadata.name", "In", ["gone"])])]
+                        )
+                    )
+                ),
+            ),
+            "the pod can only run on gone (metadata.name)",
+            id="a DaemonSet's affinity",
+        ),
+        pytest.param(
+            make_pod("new", cpu="9", nominated="gone"),
+            "the pod is nominated to gone",
+            id="a nomination",
+        ),
+    ],
+)
+def test_a_node_that_does_not_exist_is_named(pod: Pod, words: str) -> None:
+    causes = explain(*one(pod, make_node("a")), proposes=True).causes
+    assert cause_in_words(causes[0]) == f"{words}, which does not exist"
+
+
+def test_nodes_are_not_said_to_be_gone_if_some_are_not_in_the_input() -> None:
+    cluster, pod = one(make_pod("new", node_selector={HOSTNAME: "gone"}), make_node("a"))
+    causes = explain(msgspec.structs.replace(cluster, lacks_nodes=True), pod, proposes=True).causes
+    assert CauseKind.NODE_GONE not in [each.kind for each in causes]
+
+
 def test_a_rolling_update_is_spread_by_revision() -> None:
     nodes = [make_node("a"), make_node("b", cpu="1")]
     old = [of_revision(f"old-{index}", "1", node="a", cpu="1") for index in range(2)]

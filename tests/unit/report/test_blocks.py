@@ -162,3 +162,40 @@ def test_what_hangs_deep_in_a_tree_goes_on_below_one_another() -> None:
 def test_a_block_without_items_is_not_there() -> None:
     empty = Section("VICTIMS", "none", [Table(PODS, []), Table(PODS, [], is_untitled=True), Listing([]), Tree([])])
     assert text(report(empty)) == "It lands.\n\nVICTIMS       none\n"
+
+
+PARTS = [["2  reason", "n1: taint", "n2 and 2 more: taint", "n5: taint"]]
+
+
+@pytest.mark.parametrize(
+    ("height", "lines"),
+    [
+        pytest.param(24, ["2  reason", "  n1: taint", "  n2 and 2 more: taint", "  n5: taint"], id="all"),
+        pytest.param(7, ["2  reason", "  n1: taint", "  … and 4 more nodes (-v)"], id="as many as fit"),
+        pytest.param(6, ["2  reason", "  … 5 nodes (-v)"], id="none"),
+    ],
+)
+def test_a_screen_shows_the_parts_of_an_item_that_fit_and_counts_what_the_others_stand_for(
+    height: int, lines: list[str]
+) -> None:
+    listing = Listing(PARTS, noun="reason", parts="node", numbers=[[1, 3, 1]])
+    shown = report(Section("REJECTED", blocks=[listing], priority=1), is_compact=True)
+    section = text(shown, extent=Extent.SCREEN, height=height).splitlines()[2:]
+    assert [line.removeprefix("REJECTED").strip() for line in section] == [line.strip() for line in lines]
+
+
+def test_whole_items_are_omitted_before_the_first_is_cut() -> None:
+    words = "a remedy with many words that does not fit on a single line of this screen, which is narrow"
+    listing = Listing([[words]] * 3, noun="change", is_whole=True)
+    shown = report(Section("FIX", blocks=[listing], priority=1, min_lines=4), is_compact=True)
+    lines = text(shown, extent=Extent.SCREEN, height=9, width=60).splitlines()
+    assert " ".join(" ".join(lines[2:-1]).split()) == f"FIX {words}"
+    assert lines[-1].strip() == "… and 2 more changes (-v)"
+
+
+def test_an_aside_is_omitted_before_the_reserved_lines_of_other_sections() -> None:
+    aside = Section("EVENT", blocks=[Code("word " * 30)], priority=3, aside=1)
+    kept = Section("FIX", blocks=[Listing([["x"]] * 6, noun="change")], priority=2, reserved_lines=6, is_inline=True)
+    lines = text(report(aside, kept, is_compact=True), extent=Extent.SCREEN, height=11).splitlines()
+    assert sum(line.endswith(" x") for line in lines) == 6
+    assert lines[-1] == "… and EVENT (-v)"

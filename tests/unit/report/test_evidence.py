@@ -14,6 +14,7 @@ from kpreempt.verdict.details import (
     NodeAffinityMismatch,
     NodeNameMismatch,
     PortConflict,
+    RejectingSelector,
     Shortfall,
     SpreadConflict,
     UntoleratedTaint,
@@ -118,6 +119,26 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
             InsufficientDevices("shop/c", "gpu", "gpu.example.com", requested=2, matching=0),
             "claim shop/c, request gpu for 2 of gpu.example.com: no device matches",
             id="a node without such devices",
+        ),
+        pytest.param(
+            InsufficientDevices(
+                *("shop/c", "gpu", "gpu"),
+                requested=1,
+                matching=0,
+                published=3,
+                rejecting=[
+                    RejectingSelector("device.x", 1, is_of_class=True),
+                    RejectingSelector("device.y", 2, values={"d/product": {"L40S": 1, "": 1}}),
+                ],
+            ),
+            "claim shop/c, request gpu for 1 of gpu: no device matches; the class's selector rejects 1 device; the"
+            " claim's selector rejects 2 devices: product is L40S (1) and missing (1)",
+            id="selectors that reject devices",
+        ),
+        pytest.param(
+            InsufficientDevices("shop/c", "gpu", "gpu", requested=1, matching=0, published=0),
+            "claim shop/c, request gpu for 1 of gpu: no ResourceSlice has a device for the node",
+            id="a node without devices",
         ),
         pytest.param(
             InsufficientDevices(

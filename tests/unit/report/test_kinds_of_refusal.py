@@ -13,6 +13,8 @@ from kpreempt.report.explain.headline import answer
 from kpreempt.report.options import Extent
 from kpreempt.report.quoting import plain
 from kpreempt.verdict import Code, Status, Verdict
+from kpreempt.verdict.details import InsufficientResources, Shortfall, UntoleratedTaint
+from kpreempt.verdict.node_report import NodeHealth, NodeState
 from tests.factories import decide, make_node, make_pod
 
 PLUGINS = (
@@ -80,6 +82,63 @@ def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, wid
     reported = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
     assert sum(reported) in (len(verdict.filter), 2 * len(verdict.filter))
     assert len(text.splitlines()) <= 22
+
+
+TAINTS = [("node.kubernetes.io/disk-pressure", ""), ("dedicated", "gpu"), ("karpenter.sh/disrupted", ""), ("x", "y")]
+
+
+@pytest.mark.parametrize("words", ["node(s) had untolerated taint(s)", "node(s) had untolerated taint {%s: %s}"])
+def test_each_node_is_listed_with_its_taint_in_every_version(words: str) -> None:
+    statuses = {
+        f"n{number}": Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            [words % taint if "%" in words else words],
+            "TaintToleration",
+            UntoleratedTaint(*taint, "NoSchedule"),
+        )
+        for number, taint in enumerate(TAINTS)
+    }
+    verdict = msgspec.structs.replace(rejected_by(), filter=statuses)
+    lines = render([verdict], "text", options=RenderOptions(extent=Extent.SCREEN)).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("REJECTED"))
+    assert lines[start].split(maxsplit=1)[1] == "4  node(s) had untolerated taint(s)"
+    assert [line.strip() for line in lines[start + 1 : start + 5]] == [
+        f"n{number}: {key}{f'={value}' if value else ''}:NoSchedule" for number, (key, value) in enumerate(TAINTS)
+    ]
+
+
+FULL = Status(
+    Code.UNSCHEDULABLE, ["Insufficient cpu"], "NodeResourcesFit", InsufficientResources([Shortfall("cpu", 2, 3, 4)])
+)
+OTHER = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ["node(s) didn't satisfy plugin(s) [NodeAffinity]"])
+UNSAID = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words"),
+    [
+        pytest.param({"a": OTHER, "b": OTHER, "c": FULL}, "c (node affinity), which is too full", id="since 1.32"),
+        pytest.param(
+            {"a": UNSAID, "b": UNSAID, "c": FULL},
+            "c (node affinity), which is too full",
+            id="before 1.32",
+        ),
+        pytest.param(
+            {"a": OTHER, "b": FULL, "c": FULL}, "b or c (node affinity), which are too full", id="one of several nodes"
+        ),
+    ],
+)
+def test_a_pod_that_selects_few_nodes_can_only_run_there(statuses: dict[str, Status], words: str) -> None:
+    verdict = msgspec.structs.replace(rejected_by(), filter=statuses, restricted_by=["NodeAffinity"])
+    assert f"unschedulable now: it can only run on {words}; preemption" in plain(answer(verdict))
+
+
+def test_what_is_wrong_with_a_node_comes_before_what_it_lacks() -> None:
+    verdict = msgspec.structs.replace(rejected_by(), filter={"a": FULL, "b": FULL, "c": FULL})
+    unhealthy = [NodeHealth(node="a", states=[NodeState.NOT_READY]), NodeHealth(node="b", states=[NodeState.NOT_READY])]
+    cluster = msgspec.structs.replace(verdict.cluster, unhealthy=unhealthy)
+    words = plain(answer(msgspec.structs.replace(verdict, cluster=cluster)))
+    assert "of 3 nodes, 2 are not ready and are too full and 1 is too full" in words
 
 
 def test_reasons_that_are_left_out_of_a_screen_are_counted() -> None:

@@ -286,6 +286,27 @@ def test_the_manager_of_a_changed_object_is_named() -> None:
             "a counts as a domain of zone with the fewest pods, although the pod cannot run there",
             id="an unusable domain",
         ),
+        pytest.param(
+            Cause(CauseKind.NO_DEVICES, "shop/c", "gpu"),
+            "no ResourceSlice has a device for claim shop/c (class gpu): its DRA driver is missing or has published"
+            " none",
+            id="no devices",
+        ),
+        pytest.param(
+            Cause(CauseKind.SELECTOR, "shop/c", selector="device.x", values={"product=L40S": ["a", "b", "c"]}),
+            "the selector device.x of claim shop/c rejects devices with product=L40S (a, b and 1 more)",
+            id="a selector of a claim",
+        ),
+        pytest.param(
+            Cause(CauseKind.SELECTOR, "shop/c", "gpu", selector="device.x"),
+            "the selector device.x of class gpu rejects devices",
+            id="a selector of a class",
+        ),
+        pytest.param(
+            Cause(CauseKind.OTHER_NODE, "zone=x", pods=["a/1", "a/2"], nodes=["n1", "n2"], amounts={"pods": 5}),
+            "a/1 on n1, a/2 on n2 and 3 more keep it out of zone=x; preemption on other nodes there can't evict them",
+            id="pods on other nodes",
+        ),
     ],
 )
 def test_a_cause_in_words(cause: Cause, words: str) -> None:

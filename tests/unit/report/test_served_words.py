@@ -14,7 +14,7 @@ from kpreempt.report.pending.served import (
     turn_in_words,
     turn_section,
 )
-from kpreempt.verdict import Outcome
+from kpreempt.verdict import Outcome, PodSummary, Verdict
 from kpreempt.verdict.pending import PendingPod
 from kpreempt.verdict.served import InTurn, OpenPods, ServedQueue, TurnInQueue, TurnOutcome
 from kpreempt.verdict.simulation import SimulationEnd, UnscheduledPod
@@ -22,6 +22,7 @@ from kpreempt.verdict.waiting import PendingState
 
 SCHEDULED, PENDING, OPEN = TurnOutcome.SCHEDULED, TurnOutcome.LEFT_PENDING, TurnOutcome.OPEN
 NO_TURN = InTurn(outcome=TurnOutcome.NOT_SERVED)
+VERDICT = Verdict(algorithm="kube-1.36", outcome=Outcome.UNSCHEDULABLE, pod=PodSummary("shop", "new"))
 
 
 def item(name: str, turn: InTurn | None) -> PendingPod:
@@ -123,7 +124,7 @@ def test_what_becomes_of_a_pod_in_a_sentence(turn: InTurn, words: str) -> None:
     ],
 )
 def test_the_turn_of_one_pod(place: TurnInQueue, words: str) -> None:
-    section = turn_section(place, 1)
+    section = turn_section(place, VERDICT, 1)
     assert (section.label, text_of(section.lead)) == ("IN ITS TURN", words)
 
 

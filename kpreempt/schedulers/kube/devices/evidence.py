@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kpreempt.model.affinity import NodeSelector
@@ -16,11 +17,12 @@ from kpreempt.schedulers.kube.devices.search import (
     is_selected,
     tolerates_taints,
 )
-from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError
+from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError, SelectorError, Selectors
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.verdict.details import ClaimUnavailable, DeviceHolder, InsufficientDevices
+from kpreempt.verdict.details import ClaimUnavailable, DeviceHolder, InsufficientDevices, RejectingSelector
 
 _MAX_HOLDERS = 20
+_MAX_VALUES = 5
 _PODS = "pods"
 
 
@@ -49,6 +51,8 @@ def shortage(
     ]
     holders = [each for device in taken for each in held.get(device.id, ())]
     first = wishes[0]
+    available = [device for pool in attempt.pools if not pool.invalid for device in pool.devices]
+    are_too_few = not first.alternative and len(matching) < max(first.number, 1)
     return InsufficientDevices(
         claim=key,
         request=first.name,
@@ -66,7 +70,43 @@ def shortage(
         updating=[str(pool) for pool in attempt.pools if pool.is_incomplete],
         invalid=[f"{pool}: {pool.invalid}" for pool in attempt.pools if pool.invalid],
         fits_without_lower=bool(lower) and _fits_without(allocator, claims, node_info, lower),
+        published=len(available) if are_too_few else None,
+        rejecting=_rejecting(allocator.devices.selectors, first, available) if are_too_few else [],
     )
+
+
+def _rejecting(selectors: Selectors, wish: Wish, devices: Iterable[PoolDevice]) -> list[RejectingSelector]:
+    """Return the selectors that reject devices, each with those that match all selectors before it."""
+    left = list(devices)
+    found = []
+    of_class, of_request = wish.device_class.spec.selectors, wish.request.selectors
+    for index, selector in enumerate((*of_class, *of_request)):
+        try:
+            rejected = [device for device in left if not selectors.select([selector], device)]
+        except (SelectorError, HiddenSelectorError):
+            break
+        if not rejected:
+            continue
+        left = [device for device in left if device not in rejected]
+        expression = selector.cel.expression if selector.cel is not None else ""
+        values: dict[str, Counter[str]] = {}
+        for name in selectors.attributes_of(expression):
+            for device in rejected:
+                value = _value_of(device, *name)
+                values.setdefault("/".join(name), Counter())[value] += 1
+        shown = {name: dict(each.most_common(_MAX_VALUES)) for name, each in values.items()}
+        found.append(RejectingSelector(expression, len(rejected), index < len(of_class), shown))
+    return found
+
+
+def _value_of(device: PoolDevice, domain: str, name: str) -> str:
+    """Return the value of an attribute as text; empty if the device does not have it."""
+    attributes = device.device.attributes
+    attribute = attributes.get(f"{domain}/{name}")
+    if attribute is None and domain == device.slice.driver:
+        attribute = attributes.get(name)
+    typed = attribute.typed if attribute is not None else None
+    return "" if typed is None else str(typed[1]).lower() if typed[0] == "bool" else str(typed[1])
 
 
 def _matching(

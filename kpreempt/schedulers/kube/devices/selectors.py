@@ -55,6 +55,11 @@ class Selectors:
                 return False
         return True
 
+    def attributes_of(self, expression: str) -> Collection[AttributeName]:
+        """Return the attributes, by domain and name, that an evaluated expression reads; none if it may read any."""
+        compiled = self._compiled.get(expression)
+        return sorted(compiled.attributes_read or ()) if compiled is not None else ()
+
     def _evaluate(self, expression: str, index: int, device: PoolDevice) -> bool:
         selector = self._compiled.get(expression) or self._compile(expression, index)
         alike = self._what_counts(selector.attributes_read, device)

@@ -15,9 +15,9 @@ from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import behavior, behavior_with
 from kpreempt.verdict import Outcome, Verdict
-from kpreempt.verdict.details import ClaimUnavailable, InsufficientDevices
+from kpreempt.verdict.details import ClaimUnavailable, InsufficientDevices, RejectingSelector
 from tests.device_factories import DRIVER, claim, claiming, devices_cluster, exactly, gpu_class, gpus, record
-from tests.factories import NOW, decide, make_pod, reasons
+from tests.factories import NOW, decide, make_node, make_pod, reasons
 
 
 def devices_on(verdict: Verdict, node: str = "a") -> list[str]:
@@ -143,6 +143,57 @@ def test_the_request_that_is_reported_is_the_first_that_cannot_be_met_next_to_th
     detail = verdict.filter["a"].detail
     assert isinstance(detail, InsufficientDevices)
     assert (detail.request, detail.matching, detail.allocated) == ("y", 2, 0)
+
+
+H100 = "device.attributes['gpu.example.com'].product == 'H100'"
+
+
+def selecting(*expressions: str) -> list[dict[str, Any]]:
+    return [{"cel": {"expression": each}} for each in expressions]
+
+
+def shortage(cluster: ClusterSnapshot) -> InsufficientDevices:
+    detail = decide(cluster, claiming("new", "c")).filter["a"].detail
+    assert isinstance(detail, InsufficientDevices)
+    return detail
+
+
+def test_selectors_that_reject_devices_are_listed_with_what_the_devices_have() -> None:
+    devices = [
+        {"name": "g0", "attributes": attributes(product="L40S", idle=True)},
+        {"name": "g1", "attributes": attributes(product="A40", idle=True)},
+        {"name": "g2", "attributes": attributes(product="H100", idle=False)},
+    ]
+    idle = "device.attributes['gpu.example.com'].idle"
+    requested = claim("c", exactly(selectors=selecting(H100)))
+    classes = [gpu_class(selectors=selecting(idle))]
+    detail = shortage(devices_cluster(gpus("a", *devices), claims=(requested,), device_classes=classes))
+    assert (detail.matching, detail.published) == (0, 3)
+    assert detail.rejecting == [
+        RejectingSelector(idle, 1, is_of_class=True, values={f"{DRIVER}/idle": {"false": 1}}),
+        RejectingSelector(H100, 2, values={f"{DRIVER}/product": {"L40S": 1, "A40": 1}}),
+    ]
+
+
+def test_a_node_without_a_device_is_reported_as_such() -> None:
+    elsewhere = gpus("b", "g0")
+    cluster = devices_cluster(elsewhere, claims=(claim("c"),), nodes=[make_node("a")])
+    assert (shortage(cluster).published, shortage(cluster).rejecting) == (0, [])
+
+
+def test_selectors_are_not_listed_if_enough_devices_match_but_are_allocated() -> None:
+    devices = [{"name": name, "attributes": attributes(product=name)} for name in ("H100", "A40")]
+    held = claim("held", held="a/H100", users=("other",))
+    requested = claim("c", exactly(selectors=selecting(H100)))
+    detail = shortage(devices_cluster(gpus("a", *devices), claims=(held, requested)))
+    assert (detail.matching, detail.allocated, detail.published, detail.rejecting) == (1, 1, None, [])
+
+
+def test_a_redacted_selector_is_not_blamed() -> None:
+    requested = claim("c", exactly(selectors=selecting(REDACTED_SELECTOR)))
+    verdict = decide(devices_cluster(gpus("a", "g0"), claims=(requested,)), claiming("new", "c"))
+    details = [status.detail for status in verdict.filter.values()]
+    assert not any(isinstance(each, InsufficientDevices) and each.rejecting for each in details)
 
 
 def test_an_allocated_claim_keeps_the_pod_where_its_devices_are() -> None:

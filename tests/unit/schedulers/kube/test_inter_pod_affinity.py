@@ -197,11 +197,13 @@ def test_a_refusal_names_the_pods_behind_it() -> None:
     pods = [make_pod(f"web-{index}", node="b", labels={"app": "web"}) for index in range(7)]
     refusing = decide(cluster(*pods), make_pod("new", affinity=apart(term())))
     first_five = [f"shop/web-{index}" for index in range(5)]
-    assert detail(refusing.filter["a"]) == AffinityConflict("antiAffinity", ZONE, "east", "app=web", first_five)
+    assert detail(refusing.filter["a"]) == AffinityConflict(
+        "antiAffinity", ZONE, "east", "app=web", first_five, ["b"] * 5
+    )
     guard = make_pod("guard", node="b", affinity=apart(term()))
     guarded = decide(cluster(guard), make_pod("new", labels={"app": "web"}))
     assert detail(guarded.filter["a"]) == AffinityConflict(
-        "existingAntiAffinity", ZONE, "east", "app=web", ["shop/guard"]
+        "existingAntiAffinity", ZONE, "east", "app=web", ["shop/guard"], ["b"]
     )
     wanting = decide(cluster(), make_pod("new", affinity=near(term())))
     assert detail(wanting.filter["a"]) == AffinityConflict("affinity", ZONE, "east", "app=web")

@@ -139,8 +139,8 @@ class Evidence:
 def _conflict(rule: str, pair: TopologyPair, conflicts: list[_Conflict]) -> AffinityConflict:
     """Return one record for several pods; the selector is from the first one's term."""
     selector = _text(conflicts[0].term) if conflicts else ""
-    holders = list(dict.fromkeys(conflict.pod_info.key for conflict in conflicts))
-    return AffinityConflict(rule, *pair, selector, holders)
+    holders = {conflict.pod_info.key: conflict.node_name for conflict in conflicts}
+    return AffinityConflict(rule, *pair, selector, [*holders], [*holders.values()])
 
 
 def _text(term: AffinityTerm) -> str:
