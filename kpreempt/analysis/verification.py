@@ -8,15 +8,15 @@ priority class.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from kpreempt.admission import complete_cluster
-from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
-from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
+from kpreempt.admission import fill_budget_statuses, fill_priorities
+from kpreempt.analysis.algorithms import Scheduler
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pod
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import KUBE_ALGORITHMS
@@ -36,6 +36,8 @@ from kpreempt.verdict.verify import (
 # The maximum number of other states tried for one decision.
 _MAX_TRIES = 300
 _PODS_AHEAD = 8
+# Another configuration would change at least this share of the decisions that scores decide.
+_CONFIGURED = 0.1
 
 
 class Situation(Protocol):
@@ -54,6 +56,10 @@ class Situation(Protocol):
         """The pods that started terminating at about that time."""
 
     @property
+    def num_decisions(self) -> int:
+        """The number of decisions about the pod at about that time, with this one."""
+
+    @property
     def is_near_end(self) -> bool:
         """Whether the recording may end before the decision is complete."""
 
@@ -62,6 +68,9 @@ class Situation(Protocol):
 
     def cluster(self, undone: int = 0, bound: int = 0, *, by_position: bool = False) -> ClusterSnapshot:
         """The cluster with fewer changes, and with more or fewer pods bound or nominated."""
+
+    def differing(self, undone: int, bound: int, *, by_position: bool) -> Hashable:
+        """A value that is equal for equal clusters."""
 
     def changes(self, undone: int, bound: int, *, by_position: bool) -> list[str]:
         """A description of these changes."""
@@ -108,6 +117,8 @@ class Judge:
 
     def __init__(self, scheduler_for: PrepareScheduler, *, is_configured: bool) -> None:
         self._scheduler_for, self._is_configured = scheduler_for, is_configured
+        # The scheduler that decided last, on its cluster: the next cluster is usually almost the same.
+        self._last: tuple[Scheduler, Any] | None = None
 
     def judge(self, decision: TakenDecision, situation: Situation) -> Judgment:
         """Compare a decision with the prediction from just before, and otherwise search for the cause."""
@@ -118,7 +129,13 @@ class Judge:
         lines = predicted.differences(decision)
         if not lines:
             return Judgment(predicted)
+        tried = {situation.differing(0, 0, by_position=False)}
         for fewer, more, by_position in _tries(situation):
+            # Both orders often result in the same state.
+            state = situation.differing(fewer, more, by_position=by_position)
+            if state in tried:
+                continue
+            tried.add(state)
             other = self._predict(decision, situation.cluster(fewer, more, by_position=by_position), about_then)
             if other is not None and not other.differences(decision):
                 changes = situation.changes(fewer, more, by_position=by_position)
@@ -128,6 +145,8 @@ class Judge:
         if situation.is_near_end:
             return Judgment(not_compared="the recording ends before the decision is complete")
         cause, why = self._cause(decision, predicted)
+        if cause is Cause.UNKNOWN:
+            why = _evidence(situation, len(tried))
         return Judgment(predicted, _different(decision, lines, cause, why))
 
     def _predict(
@@ -137,7 +156,9 @@ class Judge:
         about_then: Collection[str],
         algorithm: str | None = None,
     ) -> Prediction | None:
-        cluster, assumed = complete_cluster(cluster)
+        # Its objects have the defaults of their types already.
+        cluster, of_priorities = fill_priorities(cluster)
+        cluster, of_budgets = fill_budget_statuses(cluster)
         pod = next((each for each in cluster.pods if each.key == decision.pod), None)
         if pod is None or pod.spec.node_name:
             return None
@@ -145,10 +166,18 @@ class Judge:
         found = self._scheduler_for(cluster, algorithm)
         if found is None:
             return None
-        assumptions = [*found.assumptions, *assumed]
-        (verdict,) = explain_pods(
-            AnalysisContext(others, found.scheduler, decision.at, assumptions=assumptions),
-            [ExplainInput(pod=pod)],
+        assumptions = [*found.assumptions, *of_priorities, *of_budgets]
+        scheduler = found.scheduler
+        before = self._last[1] if self._last is not None and self._last[0] is scheduler else None
+        prepared = scheduler.prepare(others, now=decision.at, before=before)
+        self._last = scheduler, prepared
+        verdict = explain_pod(
+            others,
+            ExplainInput(pod=pod),
+            scheduler,
+            prepared,
+            now=decision.at,
+            assumptions=assumptions,
             records_steps=False,
         )
         leaving = {
@@ -189,6 +218,14 @@ class Judge:
         return Cause.UNKNOWN, ""
 
 
+def _evidence(situation: Situation, num_tried: int) -> str:
+    """What is known about a decision that nothing explains."""
+    states = f"none of the {num_tried:,} states that the scheduler may have seen predicts it" if num_tried > 1 else ""
+    number = situation.num_decisions
+    burst = f"one of {number:,} decisions about this pod within 4s, which may be reported late" if number > 1 else ""
+    return "; ".join(filter(None, (states, burst)))
+
+
 def _different(
     decision: TakenDecision, lines: list[str], cause: Cause, why: str, changes: Sequence[str] = ()
 ) -> DecisionDifference:
@@ -223,6 +260,10 @@ class Tally:
         self._algorithms: dict[str, None] = {}
         self._missing: Counter[str] = Counter()
         self._assumptions: dict[Assumption, None] = {}
+        # By scheduler name, the predicted bindings for which scores decided, and those that scores may have decided.
+        self._scored: Counter[str] = Counter()
+        self._scored_otherwise: Counter[str] = Counter()
+        self._scheduler_of: dict[int, str] = {}
         self.differences: list[DecisionDifference] = []
 
     def count(self, decision: TakenDecision, judgment: Judgment) -> None:
@@ -235,6 +276,12 @@ class Tally:
         elif difference is not None:
             result = _RACED if difference.cause is Cause.RACE else _DIFFERENT
             self.differences.append(difference)
+            if difference.cause is Cause.CONFIGURATION and predicted is not None:
+                self._scored_otherwise[predicted.pod.spec.scheduler_name] += 1
+                self._scheduler_of[id(difference)] = predicted.pod.spec.scheduler_name
+        elif predicted is not None and decision.decision is DecisionKind.BOUND:
+            has_choice = len(possible_hosts(predicted.verdict)) < len(predicted.verdict.feasible_nodes)
+            self._scored[predicted.pod.spec.scheduler_name] += has_choice
         self._counts[decision.decision, result] += 1
         if predicted is not None:
             self._algorithms[predicted.verdict.algorithm] = None
@@ -251,6 +298,15 @@ class Tally:
         predicted = sum(self._counts[kind, _PREDICTED] for kind in DecisionKind)
         compared = predicted + sum(self._counts[kind, _DIFFERENT] for kind in DecisionKind)
         return 100 * predicted / compared if compared else None
+
+    def _with_evidence(self, difference: DecisionDifference) -> DecisionDifference:
+        """Blame the configuration only if it is not just a few of the scheduler's decisions that differ."""
+        name = self._scheduler_of.get(id(difference), "")
+        predicted, differing = self._scored[name], self._scored_otherwise[name]
+        if difference.cause is not Cause.CONFIGURATION or differing >= _CONFIGURED * (predicted + differing):
+            return difference
+        why = f"the pod also fits there, but {predicted:,} of {predicted + differing:,} choices by score were predicted"
+        return msgspec.structs.replace(difference, cause=Cause.UNKNOWN, explanation=why)
 
     def verification(self, begins: datetime, ends: datetime) -> Verification:
         """The verification of the decisions between two times."""
@@ -279,7 +335,7 @@ class Tally:
                 )
                 for (namespace, priority_class), number in sorted(self._preemptions.items())
             ],
-            items=self.differences,
+            items=[self._with_evidence(each) for each in self.differences],
             not_compared=dict(self._missing),
             assumptions=list(self._assumptions),
         )
@@ -292,7 +348,9 @@ def _violates(decision: TakenDecision, judgment: Judgment) -> bool:
     predicted = judgment.predicted
     outcomes = predicted.verdict.possible_outcomes
     terminating = leaving_of(predicted.verdict) | predicted.leaving
-    fits = [each for each in outcomes if each.node == decision.node and is_outcome(each, decision.victims, terminating)]
+    fits = [
+        each for each in outcomes if each.node == decision.node and is_outcome(each, decision.selected, terminating)
+    ]
     return bool(fits) and all(each.num_pdb_violations for each in fits)
 
 
@@ -317,11 +375,13 @@ def differences(verdict: Verdict, decision: TakenDecision, leaving: Collection[s
             return [f"{_format_decision(decision)}; predicted: {_format_verdict(verdict)}"]
     elif decision.node not in {each.node for each in outcomes}:
         return [f"{_format_decision(decision)}; predicted: {_format_verdict(verdict)}"]
-    elif not any(each.node == decision.node and is_outcome(each, decision.victims, terminating) for each in outcomes):
+    elif not any(each.node == decision.node and is_outcome(each, decision.selected, terminating) for each in outcomes):
         expected = " or ".join(_victims(each) for each in outcomes if each.node == decision.node)
-        lines.append(f"evicted {_listed(decision.victims)} from {decision.node}; predicted: {expected}")
-    if REDACTED not in decision.message and decision.message not in (
-        messages := reported_messages(verdict, decision.node)
+        lines.append(f"evicted {_listed(decision.selected)} from {decision.node}; predicted: {expected}")
+    if (
+        decision.message
+        and REDACTED not in decision.message
+        and decision.message not in (messages := reported_messages(verdict, decision.node))
     ):
         expected = " or ".join(f'"{each}"' for each in sorted(messages))
         lines.append(f'message "{decision.message}"; predicted: {expected}')
@@ -364,7 +424,7 @@ def _format_decision(decision: TakenDecision) -> str:
     if decision.decision is DecisionKind.BOUND:
         return f"bound to {decision.node}"
     if decision.decision is DecisionKind.NOMINATED:
-        return f"nominated to {decision.node}, evicting {_listed(decision.victims)}"
+        return f"nominated to {decision.node}, evicting {_listed(decision.selected)}"
     return f'rejected ("{decision.message}")'
 
 

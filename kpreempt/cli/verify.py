@@ -59,12 +59,14 @@ def verify(request: VerifyRequest) -> int:
             record_into(folder, request.connection, Limits(), seconds_of("--for", request.duration))
         progress = Progress()
         stack.callback(progress.close)
+        name = name_of(folder)
+        progress.show(f"reading {name}")
         context = Context(LoadedCluster(ClusterSnapshot(), []), factory, run.now())
         verification = request.having(
             recording=folder,
             is_configured=request.scheduler_config is not None,
             file_difference=_Files(request.differences).filed,
-            report_progress=lambda done: progress.show(f"verifying {name_of(folder)}: {done:,} decisions"),
+            report_progress=lambda done, all_: progress.show(f"verifying {name}: {done:,} of {all_:,} decisions"),
         )
         found: Verification = answer(context, verification).record
     run.write_once(found, found.ends)

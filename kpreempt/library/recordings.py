@@ -111,19 +111,21 @@ def history(context: Context, request: History) -> Answered:
 
 def verify(context: Context, request: Verify) -> Answered:
     """Compare each decision in a recording with its prediction. Raises ``InputError``."""
+    from kpreempt.admission import apply_object_defaults
     from kpreempt.analysis.verification import Judge, Tally
     from kpreempt.snapshot.recording.replay import Replay
     from kpreempt.snapshot.recording.runs import runs_of
 
     judge = Judge(partial(_scheduler_on, context.scheduler), is_configured=request.is_configured)
-    tally, times, done = Tally(), list[datetime](), 0
+    tally, times, done, total = Tally(), list[datetime](), 0, 0
     for run in runs_of(request.recording):
         times += run.begins, run.ends
-        for situation in Replay(run, request.input_limits).situations():
+        total += len(run.traces)
+        for situation in Replay(run, request.input_limits, apply_object_defaults).situations():
             decision = situation.trace.decision
             tally.count(decision, request.file_difference(judge.judge(decision, situation)))
             done += 1
-            request.report_progress(done)
+            request.report_progress(done, total)
     if not times:
         raise InputError(
             "not a recording", source=name_of(request.recording), hint="kpreempt record --to DIR makes one"

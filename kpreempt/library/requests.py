@@ -611,7 +611,8 @@ class Verify(Request):
     """Whether each decision in a ``recording`` matches the prediction.
 
     ``is_configured`` means that the real scheduler's configuration is known. ``file_difference`` writes a difference to
-    a file and adds the file's name. ``report_progress`` gets the number of decisions so far.
+    a file and adds the file's name. ``report_progress`` gets the number of decisions so far, and of
+    all that were found.
     """
 
     answered_by = "recordings:verify"
@@ -619,7 +620,7 @@ class Verify(Request):
     input_limits: "InputLimits"
     is_configured: bool
     file_difference: "Callable[[Judgment], Judgment]"
-    report_progress: Callable[[int], None]
+    report_progress: Callable[[int, int], None]
 
 
 class VolcanoSession(Request):

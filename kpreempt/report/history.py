@@ -38,7 +38,8 @@ def _describe(step: HistoryEvent, answer: History) -> Phrase:
         return (f"{pod}unschedulable: {step.message}",)
     if step.type is HistoryEventType.NOMINATED:
         evicting = f", evicting {join_names(step.victims)}" if step.victims else ""
-        return (f"{pod}nominated to ", strong(step.node), evicting)
+        again = f" ({join_names(step.already_evicted)} already evicted)" if step.already_evicted else ""
+        return (f"{pod}nominated to ", strong(step.node), evicting, again)
     if step.type is HistoryEventType.BOUND:
         return (f"{pod}bound to ", strong(step.node))
     if step.type is HistoryEventType.PREEMPTED:

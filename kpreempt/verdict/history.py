@@ -34,8 +34,9 @@ class HistoryEventType(StrEnum):
 class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One event; ``at`` is its time. ``pod`` is ``namespace/name``, empty if the event is not about a pod.
 
-    ``termination`` is what ended a pod, if anything shows it. ``victims`` were evicted for a nomination; ``preemptor``
-    is the pod that another one was evicted for. ``command`` are the words after ``kpreempt`` that explain the decision,
+    ``termination`` is what ended a pod, if anything shows it. ``victims`` were evicted for a nomination, and
+    ``already_evicted`` selected for it too, although an earlier preemption had evicted them. ``preemptor`` is the pod
+    that another one was evicted for. ``command`` are the words after ``kpreempt`` that explain the decision,
     if there was one.
     """
 
@@ -46,6 +47,7 @@ class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     termination: PodTermination | None = None
     victims: list[str] = []
+    already_evicted: list[str] = []
     preemptor: str = ""
     until: datetime | None = None
     command: list[str] = []

@@ -25,7 +25,8 @@ class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One decision as reported by the API server; ``at`` is its time, and ``pod`` is ``namespace/name``.
 
     ``node`` is that of the binding or nomination, ``victims`` are the pods that were evicted for it, and ``message`` is
-    the condition's.
+    the condition's. ``already_evicted`` are victims that an earlier preemption had evicted; each pod is in ``victims``
+    of one decision. ``message`` is empty if a pod preempts again on its nominated node and its status does not change.
     """
 
     decision: DecisionKind
@@ -33,7 +34,13 @@ class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime
     node: str = ""
     victims: list[str] = []
+    already_evicted: list[str] = []
     message: str = ""
+
+    @property
+    def selected(self) -> list[str]:
+        """All victims that the scheduler selected, as far as events show them."""
+        return sorted([*self.victims, *self.already_evicted])
 
 
 class Cause(StrEnum):
@@ -42,9 +49,10 @@ class Cause(StrEnum):
     ``Race``: the decision matches the prediction from a slightly earlier state, or from a state that includes or
     excludes a pod that was being bound; ``changes`` lists what happened in between. ``Order``: the decision depends on
     an order that cannot be observed. ``Unmodeled``: one of the prediction's assumptions may explain the decision.
-    ``Configuration``: the pod fits on that node, but the predicted scores select another; a different configuration or
-    plugin could explain it. ``Version``: the decision matches another version's prediction. ``Unknown``: no other cause
-    applies; the difference may be a bug in kpreempt.
+    ``Configuration``: the pod fits on that node, but the predicted scores select another, as for many other pods of its
+    scheduler; a different configuration or plugin could explain it. ``Version``: the decision matches another version's
+    prediction. ``Unknown``: no other cause applies; the difference may be a bug in kpreempt, and ``explanation`` is
+    what is known about it.
     """
 
     RACE = "Race"

@@ -122,6 +122,9 @@ ANSWERS: dict[str, list[str]] = {
     "budgets.json": [*_BUDGETS, "-o", "json"],
     "verify.txt": ["verify", str(FIXTURES / "recording")],
     "verify.json": ["verify", str(FIXTURES / "recording"), "-o", "json"],
+    "verify-again.txt": ["verify", str(FIXTURES / "recording-again")],
+    "history-again.txt": ["history", "node/node-a", "--snapshot", "fixtures/recording-again"],
+    "history-again.json": ["history", "api-x", "-n", "shop", "--snapshot", "fixtures/recording-again", "-o", "json"],
     "at-risk.json": ["at-risk", "-n", "batch", "--limit", "2", *_SNAPSHOT, "-o", "json"],
 }
 

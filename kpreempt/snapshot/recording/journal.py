@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
+
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.kinds import KINDS
@@ -26,7 +28,7 @@ from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.kinds import resource_of
 from kpreempt.snapshot.recording.changes import Change, ChangeType
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
-from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
+from kpreempt.snapshot.recording.runs import Run, runs_of
 from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 from kpreempt.verdict.verify import DecisionKind
@@ -40,6 +42,10 @@ _DECIDED = {
     DecisionKind.NOMINATED: HistoryEventType.NOMINATED,
     DecisionKind.UNSCHEDULABLE: HistoryEventType.UNSCHEDULABLE,
 }
+
+
+# At the same version, a pod is added after the one that it replaces, and what a decision results in comes after it.
+_REPLACED, _ADDED, _DECISION, _AFTER = range(4)
 
 
 class Subject(NamedTuple):
@@ -82,16 +88,14 @@ class _JournalBuilder:
         self._folder = folder
         self._subject = subject
         self._run = run
-        # With the version that determines its position among others.
-        self._found: list[tuple[int, HistoryEvent]] = []
+        # With the version and, at the same version, the rank that determine its position among others.
+        self._found: list[tuple[int, int, HistoryEvent]] = []
         self._pods: dict[str, PodLine] = {}
         self._own: Node | PodDisruptionBudget | None = None
         # Events about ends of pods, by pod, with the times at which they were seen.
         self._reports: defaultdict[str, list[tuple[datetime, Termination]]] = defaultdict(list)
-        self._preemptions: defaultdict[str, list[Trace]] = defaultdict(list)
-        for trace in run.traces:
-            for victim in trace.decision.victims:
-                self._preemptions[victim].append(trace)
+        # By victim and the version at which it was marked.
+        self._preemptions = {mark: trace for trace in run.traces for mark in trace.marks.items()}
 
     def steps(self) -> Iterator[HistoryEvent]:
         """Yield the steps of the run in order."""
@@ -128,11 +132,17 @@ class _JournalBuilder:
                     node=decision.node,
                     message=decision.message,
                     victims=decision.victims,
+                    already_evicted=decision.already_evicted,
                     command=self._command("explain", f"pod/{decision.pod.partition('/')[2]}", decision.pod, before),
                 )
-                self._found.append((trace.version, step))
-        self._found.sort(key=lambda each: each[0])
-        yield from (step for _, step in self._found)
+                self._found.append((trace.version, _DECISION, step))
+        self._found.sort(key=lambda each: each[:2])
+        # Watches of different kinds are not equally fast: a version is no later than any later version was seen.
+        steps: list[HistoryEvent] = []
+        for _, _, step in reversed(self._found):
+            at = min(step.at, steps[-1].at) if steps else step.at
+            steps.append(msgspec.structs.replace(step, at=at))
+        yield from reversed(steps)
 
     def _concerns(self, pod: PodLine) -> bool:
         """Return whether the pod's events are part of the history."""
@@ -168,11 +178,13 @@ class _JournalBuilder:
             return
         self.is_known = True
         if before is not None and pod is not None and before.metadata.uid != pod.metadata.uid:
-            self._note_change(change, key, before, None)
+            self._note_change(change, key, before, None, rank=_REPLACED)
             before = None
         self._note_change(change, key, before, pod)
 
-    def _note_change(self, change: Change, key: str, before: PodLine | None, pod: PodLine | None) -> None:
+    def _note_change(
+        self, change: Change, key: str, before: PodLine | None, pod: PodLine | None, rank: int = _AFTER
+    ) -> None:
         known = pod or before
         assert known is not None
         node = known.spec.node_name
@@ -187,22 +199,23 @@ class _JournalBuilder:
                 HistoryEvent(at=change.seen, type=HistoryEventType.FINISHED, pod=key, node=node, message=phase)
             )
         if pod is None:
-            if before is not None and not before.is_leaving and key in self._preemptions:
+            if before is not None and not before.is_leaving and (key, change.version) in self._preemptions:
                 steps.append(self._terminating(change, key, before))
             steps.append(HistoryEvent(at=change.seen, type=HistoryEventType.DELETED, pod=key, node=node))
-        self._found += ((change.version, step) for step in steps)
+        for step in steps:
+            self._found.append((change.version, _ADDED if step.type is HistoryEventType.ADDED else rank, step))
 
     def _terminating(self, change: Change, key: str, pod: PodLine) -> HistoryEvent:
         """Return the step in which a pod begins to terminate: for which pod, or why."""
-        near = min(self._preemptions.get(key, ()), key=lambda each: abs(each.seen_at - change.seen), default=None)
+        preemption = self._preemptions.get((key, change.version))
         node = pod.spec.node_name
-        if near is not None:
+        if preemption is not None:
             return HistoryEvent(
                 at=change.seen,
                 type=HistoryEventType.PREEMPTED,
                 pod=key,
                 node=node,
-                preemptor=near.decision.pod,
+                preemptor=preemption.decision.pod,
                 command=self._command("who-evicted", key.partition("/")[2], key),
             )
         target = pod.condition("DisruptionTarget")
@@ -229,21 +242,21 @@ class _JournalBuilder:
         """Record a change of the node or the budget itself."""
         if change.what is ChangeType.DELETED:
             self._own = None
-            self._found.append((change.version, HistoryEvent(at=change.seen, type=HistoryEventType.DELETED)))
+            self._found.append((change.version, _AFTER, HistoryEvent(at=change.seen, type=HistoryEventType.DELETED)))
             return
         before = self._state()
         self._own = record_of(KINDS[change.kind], change.object)
         after = self._state()
         if before is None:
             step = HistoryEvent(at=change.seen, type=HistoryEventType.ADDED, message=", ".join(after or ()))
-            self._found.append((change.version, step))
+            self._found.append((change.version, _AFTER, step))
         elif news := [each for each in after or () if each not in before]:
             command: list[str] = []
             if self._subject.kind == "PodDisruptionBudget":
                 where = ["-n", self._subject.namespace, "--snapshot", self._folder]
                 command = ["budgets", *where, "--at", _written(change.seen)]
             step = HistoryEvent(at=change.seen, type=HistoryEventType.CHANGED, message=", ".join(news), command=command)
-            self._found.append((change.version, step))
+            self._found.append((change.version, _AFTER, step))
 
     def _state(self) -> list[str] | None:
         """Describe the node or the budget; ``None`` if it does not exist."""

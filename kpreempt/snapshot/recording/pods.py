@@ -15,6 +15,8 @@ from kpreempt.verdict.verify import REDACTED
 
 # The scheduler's message if no node fits, which it finds out before it assumes the pod on a node.
 _NO_NODE = re.compile(r"0/\d+ nodes are available")
+# In messages about a preemption that was not tried, or found no victims.
+NO_PREEMPTION = "preemption: "
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,9 +65,10 @@ class PodLine(msgspec.Struct, frozen=True):
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it is terminating."""
+        """Whether it is terminating, or about to be: a pod without a node may still be bound before it is deleted."""
         target = self.condition("DisruptionTarget")
-        return self.metadata.deletion_timestamp is not None or (target is not None and target.status == "True")
+        is_disrupted = bool(self.spec.node_name) and target is not None and target.status == "True"
+        return self.metadata.deletion_timestamp is not None or is_disrupted
 
     @property
     def is_ending(self) -> bool:
@@ -89,14 +92,23 @@ class PodLine(msgspec.Struct, frozen=True):
         is_rejected = scheduled is not None and scheduled.status == "False" and scheduled.reason != "SchedulingGated"
         return scheduled.message if scheduled is not None and is_rejected else ""
 
+    @property
+    def may_have_preempted(self) -> bool:
+        """Whether no node fits, and the message does not say that preemption failed."""
+        return bool(_NO_NODE.match(self.rejection)) and NO_PREEMPTION not in self.rejection
+
 
 _LINE = msgspec.json.Decoder(PodLine)
 
 
 def redacted_rejection(rejection: str, number: int) -> str:
-    """Return a replacement for a scheduler's message, with its own number and the original number of nodes, if any."""
+    """Return a replacement for a scheduler's message, with its own number.
+
+    It keeps the number of nodes, if any, and whether the message is about preemption.
+    """
     nodes = _NO_NODE.match(rejection)
-    return f"{nodes[0] if nodes else 'refused'}: {REDACTED} {number}]"
+    about = f" {NO_PREEMPTION.rstrip()}" if NO_PREEMPTION in rejection else ""
+    return f"{nodes[0] if nodes else 'refused'}: {REDACTED} {number}]{about and f'{about} {REDACTED}]'}"
 
 
 def pod_line(line: Json) -> PodLine:

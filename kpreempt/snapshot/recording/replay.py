@@ -6,9 +6,9 @@ have decided a few changes earlier than its decision shows, and assumed pods on 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import islice, takewhile
@@ -25,10 +25,11 @@ from kpreempt.snapshot.decode import PodDecoder, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED_KINDS, resource_of
 from kpreempt.snapshot.recording.as_of import LATE
 from kpreempt.snapshot.recording.changes import Change, ChangeType, Key, path_of
+from kpreempt.snapshot.recording.decisions import Trace
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import observed_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
-from kpreempt.snapshot.recording.runs import Run, Trace
+from kpreempt.snapshot.recording.runs import Run
 from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.verify import DecisionKind
 
@@ -94,6 +95,13 @@ class Situation:
         return {key for _, key in takewhile(lambda mark: mark[0] <= seen + _MEANWHILE, islice(marks, first, None))}
 
     @property
+    def num_decisions(self) -> int:
+        """The number of decisions about the pod that show at about that time, with this one."""
+        times = self._replay.decided[self.trace.uid]
+        since, until = self.trace.seen_at - _MEANWHILE, self.trace.seen_at + _MEANWHILE
+        return bisect_right(times, until) - bisect_left(times, since)
+
+    @property
     def is_near_end(self) -> bool:
         """Whether the recording ends before everything related to the decision arrived, such as late events."""
         is_late = self.trace.decision.decision is DecisionKind.NOMINATED
@@ -126,14 +134,26 @@ class Situation:
             for each in (done.before, done.after):
                 if isinstance(each, Pod) and each.spec.node_name:
                     doubted.add(each.spec.node_name)
+        for each, is_there in self._moved(undone, bound, by_position=by_position):
+            doubted.update(_with_node(pods, each, is_present=is_there))
+        return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen_at, doubted)
+
+    def differing(self, undone: int, bound: int, *, by_position: bool) -> Hashable:
+        """Return a value that is equal if ``cluster`` returns the same cluster."""
+        moved: dict[str, tuple[Hashable, ...]] = {}
+        for each, is_there in self._moved(undone, bound, by_position=by_position):
+            moved[each.uid] = *moved.get(each.uid, ()), (each.written, is_there)
+        return undone, frozenset(moved.items())
+
+    def _moved(self, undone: int, bound: int, *, by_position: bool) -> Iterator[tuple[Trace, bool]]:
+        """Yield the decisions that are not as in the state without the last changes, and whether they are there."""
         known = min((each.version for each in self._last(undone)), default=self.trace.version)
         unsure, before = self._orders[by_position]
-        states = [(each, True) for each in self._known]
-        states += [(each, index < before + bound) for index, each in enumerate(unsure)]
-        for each, is_there in states:
+        yield from ((each, True) for each in self._known if each.written >= known)
+        for index, each in enumerate(unsure):
+            is_there = index < before + bound
             if is_there != (each.written < known):
-                doubted.update(_with_node(pods, each, is_present=is_there))
-        return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen_at, doubted)
+                yield each, is_there
 
     def changes(self, undone: int, bound: int, *, by_position: bool) -> list[str]:
         """Describe the difference between the state just before the decision and that of ``cluster``."""
@@ -155,13 +175,25 @@ class Situation:
 class Replay:
     """The records of a run while its changes are applied."""
 
-    def __init__(self, run: Run, input_limits: InputLimits) -> None:
+    def __init__(
+        self, run: Run, input_limits: InputLimits, complete: Callable[[Record], Record] = lambda record: record
+    ) -> None:
+        """``complete`` adds the defaults that lines do not have, once to each object."""
+        self._complete = complete
+        # The records of each kind in order, until one changes.
+        self._in_order: dict[str, list[Record]] = {}
         self.records: dict[str, dict[Key, Record]] = {kind: {} for kind in KINDS}
         self.done: deque[_AppliedChange] = deque(maxlen=_REMEMBERED)
         self.gaps = run.gaps
         self.marks = run.marks
         self.ends = run.ends
-        self._bindings = sorted((each for each in run.traces if each.decision.node), key=attrgetter("written"))
+        # A pod that is nominated to the same node again changes nothing.
+        bindings = (each for each in run.traces if each.decision.node and not each.nominated_node)
+        self._bindings = sorted(bindings, key=attrgetter("written"))
+        # When the decisions about each pod (by UID) were seen.
+        self.decided: defaultdict[str, list[datetime]] = defaultdict(list)
+        for trace in sorted(run.traces, key=attrgetter("seen_at")):
+            self.decided[trace.uid].append(trace.seen_at)
         first = run.segments[0]
         self._run = run
         self._orders = NodeOrders(first.end.orders)
@@ -203,9 +235,12 @@ class Replay:
         """
         records: dict[str, Any] = {}
         for kind in KINDS.values():
-            if kind.name != "Event":
-                of_kind = changed.get(kind.name, self.records[kind.name])
-                records[kind.field] = [of_kind[key] for key in sorted(of_kind, key=path_of)]
+            if kind.name in changed:
+                records[kind.field] = _in_order(changed[kind.name])
+            elif kind.name != "Event":
+                if kind.name not in self._in_order:
+                    self._in_order[kind.name] = _in_order(self.records[kind.name])
+                records[kind.field] = self._in_order[kind.name]
         unsure = set(doubted)
         orders = {
             node: PodOrder(tuple(each.places), frozenset(each.unplaced))
@@ -214,13 +249,14 @@ class Replay:
         }
         if orders:
             place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
-            records["pods"].sort(key=lambda pod: place_of.get(pod.key, -1))
+            records["pods"] = sorted(records["pods"], key=lambda pod: place_of.get(pod.key, -1))
         return msgspec.structs.replace(self._header, **records, pod_orders=orders, taken_at=at)
 
     def _apply(self, change: Change) -> None:
         if change.kind in COMPARED_KINDS:
             return
         if change.what in (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED) and change.kind != "Event":
+            self._in_order.pop(change.kind, None)
             records, key = self.records[change.kind], (change.namespace, change.name)
             before = records.pop(key, None)
             after = None
@@ -228,6 +264,7 @@ class Replay:
                 after = records[key] = self._decoded(change.kind, change.object)
             self.done.append(_AppliedChange(change.kind, key, before, after, change.version, change.seen))
         elif change.what is ChangeType.UNREAD:
+            self._in_order.pop(change.kind, None)
             self.records[change.kind].clear()
             unread = {**self._header.unread, change.kind: unread_as(change)}
             self._header = msgspec.structs.replace(self._header, unread=unread)
@@ -238,7 +275,12 @@ class Replay:
             self._orders.forget()
 
     def _decoded(self, kind: str, line: bytes | msgspec.Raw) -> Record:
-        return record_of(KINDS[kind], line, self._pods.decode if kind == "Pod" else None)
+        return self._complete(record_of(KINDS[kind], line, self._pods.decode if kind == "Pod" else None))
+
+
+def _in_order(records: dict[Key, Record]) -> list[Record]:
+    """Return the records as an API server lists them."""
+    return [records[key] for key in sorted(records, key=path_of)]
 
 
 def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:

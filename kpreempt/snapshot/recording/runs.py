@@ -4,58 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
-
-from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT
+from kpreempt.model.event import FAILED_SCHEDULING, PREEMPTED, Event
 from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.recording.changes import Change, ChangeType
+from kpreempt.snapshot.recording.decisions import Attempt, Eviction, Evidence, Mark, Trace, eviction_of, with_victims
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.segments import Segment, segments_in
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
-# The scheduler marks its victims before or after writing the preemptor's nomination; events are even later.
-_EVICTION = timedelta(seconds=60)
-# The scheduler did not try to preempt.
-_NOT_ELIGIBLE = "preemption: not eligible"
 _POD_LINE = b'"kind":"Pod",'
-
-
-class Trace(NamedTuple):
-    """A decision, and where it first shows: it was taken at ``version``, seen at ``seen_at``, and not before.
-
-    ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why it is unschedulable. Pods were
-    tried in order of ``position`` if all were waiting: the most important first, then the one that waited longest.
-    ``is_first`` means that the pod was seen when it was created and had not been unschedulable; only then is its place
-    certain. ``nominated_node`` is the pod's if it stays the same.
-    """
-
-    decision: TakenDecision
-    uid: str
-    version: int
-    seen_at: datetime
-    written: int
-    position: tuple[int, int]
-    is_first: bool
-    scheduler: str
-    nominated_node: str = ""
-
-    def surely_precedes(self, other: Trace) -> bool:
-        """Return whether it was decided earlier, so that the scheduler knew of it when deciding on the other.
-
-        A scheduler tries pods one at a time, and assumes its decisions at once. A pod that was created first and is no
-        less important is tried first, except for unschedulable pods that wait for their next attempt.
-        """
-        if self.scheduler != other.scheduler:
-            return False
-        (importance, since), (others, others_since) = self.position, other.position
-        if self.written < others_since:
-            return True
-        return self.is_first and other.is_first and since < others_since and importance <= others
 
 
 class Gap(NamedTuple):
@@ -99,21 +61,6 @@ def runs_of(folder: str) -> Iterator[Run]:
         yield reader.run()
 
 
-class _Eviction(NamedTuple):
-    """The content of an event: the evicted pod, and the UID of the preemptor."""
-
-    victim: str
-    preemptor: str
-    seen_at: datetime
-
-
-class _Mark(NamedTuple):
-    """A pod that has been terminating since a version."""
-
-    version: int
-    seen_at: datetime
-
-
 class _Reader:
     """Finds the decisions of a run in its changes."""
 
@@ -122,8 +69,15 @@ class _Reader:
         self._begins = self._ends = first.end.taken_at
         self._traces: list[Trace] = []
         self._gaps: list[Gap] = []
-        self._evictions: dict[tuple[str, str], _Eviction] = {}
-        self._marks: defaultdict[str, list[_Mark]] = defaultdict(list)
+        self._evictions: list[Eviction] = []
+        # By the UID of the pod, and by its name.
+        self._attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
+        self._marks: defaultdict[str, list[Mark]] = defaultdict(list)
+        # By UID: pods that waited and the version from which they did, and those at which pods were bound and gone.
+        self._preemptors: dict[str, tuple[PodLine, int]] = {}
+        self._uids: dict[str, str] = {}
+        self._bound: dict[str, int] = {}
+        self._gone: dict[str, int] = {}
         # Pods without a node, with the version since which each waits; and terminating pods.
         self._waiting: dict[str, PodLine] = {}
         self._since: dict[str, int] = {}
@@ -131,8 +85,10 @@ class _Reader:
         for line in first.base(InputLimits()):
             if _POD_LINE in line[:60]:
                 pod = pod_line(line)
+                self._uids[pod.key] = pod.metadata.uid
                 if not pod.spec.node_name:
                     self._waiting[pod.key] = pod
+                    self._preemptors[pod.metadata.uid] = pod, 0
                 elif pod.is_leaving:
                     self._leaving.add(pod.key)
 
@@ -149,63 +105,39 @@ class _Reader:
             if change.what is ChangeType.GAP:
                 self._gaps.append(Gap(change.kind, change.since, change.version))
             elif change.kind == "Event" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
-                event = record_of(KINDS["Event"], change.object)
-                if event.reason == PREEMPTED:
-                    if event.related is not None and event.related.uid:
-                        preemptor = event.related.uid
-                    else:
-                        match = PREEMPTED_TEXT.fullmatch(event.text.strip())
-                        preemptor = (match["uid"] or match["bare_uid"] or "") if match is not None else ""
-                    # A repeated event is about the same eviction.
-                    self._evictions.setdefault(
-                        (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
-                        _Eviction(event.subject.key, preemptor, change.seen),
-                    )
+                self._note_event(change, record_of(KINDS["Event"], change.object))
             elif change.kind == "Pod" and change.what is ChangeType.DELETED:
                 key = f"{change.namespace}/{change.name}"
                 if key not in self._leaving:
-                    self._marks[key].append(_Mark(change.version, change.seen))
+                    self._marks[key].append(Mark(change.version, change.seen))
                 self._leaving.discard(key)
+                self._gone[self._uids.pop(key, "")] = change.version
                 self._forget(key)
             elif change.kind == "Pod" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
                 self._note_pod(change)
 
     def run(self) -> Run:
         """Return the run, with victims if events name them."""
-        nominations: defaultdict[str, list[int]] = defaultdict(list)
-        for index, trace in enumerate(self._traces):
-            # If a pod preempts again on its nominated node, only its message changes.
-            if trace.decision.decision is DecisionKind.NOMINATED or trace.nominated_node:
-                nominations[trace.uid].append(index)
-        evicted: defaultdict[int, dict[str, _Mark | None]] = defaultdict(dict)
-        marked: set[tuple[str, _Mark | None]] = set()
-        for eviction in sorted(self._evictions.values(), key=lambda each: each.seen_at):
-            # The first mark of the victim that the event is about, among all pods of that name.
-            marks = self._marks.get(eviction.victim, ())
-            mark = min(marks, key=lambda each: abs(each.seen_at - eviction.seen_at), default=None)
-            # The mark is closer to the decision than the event.
-            time = mark.seen_at if mark is not None else eviction.seen_at
-            near = [
-                (abs(self._traces[index].seen_at - time), index)
-                for index in nominations[eviction.preemptor]
-                if abs(self._traces[index].seen_at - eviction.seen_at) <= _EVICTION
-            ]
-            if near:
-                # If the pod is already terminating because of another pod, it is not marked again.
-                is_first = (eviction.victim, mark) not in marked
-                evicted[min(near)[1]][eviction.victim] = mark if is_first else None
-                marked.add((eviction.victim, mark))
-        traces = list(self._traces)
-        for index, victims in evicted.items():
-            trace = traces[index]
-            version, seen = min([_Mark(trace.version, trace.seen_at), *(each for each in victims.values() if each)])
-            decision = msgspec.structs.replace(trace.decision, victims=sorted(victims))
-            if trace.nominated_node:
-                decision = msgspec.structs.replace(decision, decision=DecisionKind.NOMINATED, node=trace.nominated_node)
-            traces[index] = trace._replace(decision=decision, version=version, seen_at=seen)
-        traces.sort(key=lambda trace: trace.version)
+        evidence = Evidence(
+            self._evictions,
+            {uid: sorted(attempts) for uid, attempts in self._attempts.items()},
+            self._marks,
+            self._preemptors,
+            self._bound,
+            self._gone,
+        )
+        traces = with_victims(self._traces, evidence)
         leaving = sorted((mark.seen_at, key) for key, of_pod in self._marks.items() for mark in of_pod)
         return Run(self._segments, traces, self._gaps, leaving, self._begins, self._ends)
+
+    def _note_event(self, change: Change, event: Event) -> None:
+        if event.reason == PREEMPTED:
+            self._evictions.append(eviction_of(event, change.version, change.seen))
+        elif event.reason == FAILED_SCHEDULING and event.event_time is not None:
+            # Of a repeated event, the last time is new.
+            last = event.series.last_observed_time if event.series is not None else None
+            attempt = Attempt(last or event.event_time, change.version, change.seen)
+            self._attempts[event.subject.uid].append(attempt)
 
     def _note_pod(self, change: Change) -> None:
         pod = pod_line(change.object)
@@ -214,7 +146,8 @@ class _Reader:
             self._leaving.discard(key)
         elif key not in self._leaving:
             self._leaving.add(key)
-            self._marks[key].append(_Mark(change.version, change.seen))
+            self._marks[key].append(Mark(change.version, change.seen, pod.metadata.uid))
+        uid = self._uids[key] = pod.metadata.uid
         before = self._waiting.pop(key, None)
         if before is not None and before.metadata.uid == pod.metadata.uid:
             self._note_decision(change, key, before, pod)
@@ -223,9 +156,13 @@ class _Reader:
         else:
             self._since[key] = change.version
         if pod.spec.node_name:
+            if uid in self._preemptors:
+                self._bound.setdefault(uid, change.version)
             self._forget(key)
         else:
             self._waiting[key] = pod
+            since = self._preemptors[uid][1] if uid in self._preemptors else change.version
+            self._preemptors[uid] = pod, since
 
     def _forget(self, key: str) -> None:
         self._waiting.pop(key, None)
@@ -253,7 +190,7 @@ class _Reader:
                 (-pod.spec.priority, since),
                 since > 0 and not before.rejection and not before.status.nominated_node_name,
                 pod.spec.scheduler_name,
-                nominated if kind is DecisionKind.UNSCHEDULABLE and _NOT_ELIGIBLE not in message else "",
+                nominated if kind is DecisionKind.UNSCHEDULABLE and pod.may_have_preempted else "",
             )
         )
         # It waits again.

@@ -67,8 +67,8 @@ def test_each_command_runs_and_explains_its_line(kpreempt: Kpreempt) -> None:
     starts = [
         "shop/encode-2 lands on node-a; nothing is evicted.",
         "shop/encode-1 lands on node-a; nothing is evicted.",
-        "shop/encode-1 was preempted by shop/api (priority 1,000) on node-a, 0s ago.",
         "shop/api preempts 1 pod on node-a and lands there; no budget is violated.",
+        "shop/encode-1 was preempted by shop/api (priority 1,000) on node-a, 0s ago.",
         "shop/api lands on its nominated node, node-a; nothing is evicted.",
     ]
     assert [answer for answer, start in zip(answers, starts, strict=True) if not answer.startswith(start)] == []

@@ -82,6 +82,21 @@ def test_another_node_than_the_best_is_a_difference_that_another_configuration_m
     assert answer["items"][0]["differences"] == ["bound to n1; predicted: bound to n2"]
 
 
+def test_a_single_decision_among_many_as_predicted_does_not_point_to_another_configuration(
+    kpreempt: Kpreempt, making: Making
+) -> None:
+    nodes = [*["n2"] * 12, "n1"]
+    for number, node in enumerate(nodes):
+        arrives(making, f"p{number}", node)
+        making.change("DELETED", "Pod", a_pod(f"p{number}", node))
+        making.wait(10)
+    answer = verified(kpreempt, making)
+    assert counts(answer) == {"Bound": (12, 0, 1, 0)}
+    (item,) = answer["items"]
+    assert item["cause"] == "Unknown"
+    assert item["explanation"] == "the pod also fits there, but 12 of 13 choices by score were predicted"
+
+
 def test_a_node_without_room_is_not_explained(kpreempt: Kpreempt, making: Making) -> None:
     making.change("ADDED", "Pod", a_pod("full", "n1"))
     making.wait(20)

@@ -319,8 +319,11 @@ def test_a_pod_that_two_are_nominated_to_evict_is_marked_for_the_first(tmp_path:
         making.change("ADDED", "Event", event)
     making.end()
     (run,) = runs_of(making.folder)
-    found = {trace.decision.pod: (trace.version, trace.decision.victims) for trace in run.traces}
-    assert found == {"shop/first": (marked, ["shop/low"]), "shop/second": (marked + 3, ["shop/low"])}
+    found = {
+        trace.decision.pod: (trace.version, trace.decision.victims, trace.decision.already_evicted)
+        for trace in run.traces
+    }
+    assert found == {"shop/first": (marked, ["shop/low"], []), "shop/second": (marked + 3, [], ["shop/low"])}
 
 
 @pytest.mark.parametrize(
