@@ -18,6 +18,18 @@ from kpreempt.snapshot.live.listing import api_versions_of, path_of
 
 TLS = Path(__file__).parent.parent / "fixtures" / "tls"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+_LISTS = frozenset(
+    path_of(kind, version) for kind in (*KINDS.values(), *COMPARED_KINDS.values()) for version in api_versions_of(kind)
+)
+# What the built-in ClusterRole ``view`` may list, of what kpreempt reads; ``edit`` has these in a namespace.
+VIEW = frozenset(
+    (
+        *("pods", "events", "limitranges", "resourcequotas", "persistentvolumeclaims", "services", "serviceaccounts"),
+        *("namespaces", "replicationcontrollers", "replicasets", "statefulsets", "deployments", "daemonsets"),
+        *("jobs", "cronjobs", "horizontalpodautoscalers", "poddisruptionbudgets", "configmaps"),
+        *("resourceclaims", "resourceclaimtemplates"),
+    )
+)
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
 
 
@@ -176,14 +188,19 @@ class FakeCluster:
             return good(VERSION)
         if request.path == LEASES:
             return self._lease(request)
-        if request.path not in self._kinds:
+        path, namespace = split_namespace(request.path)
+        if path not in self._kinds:
             return refused(404, "the server could not find the requested resource")
-        kind, api_version = self._kinds[request.path]
+        kind, api_version = self._kinds[path]
         if request.query.get("watch"):
             return self._watch(kind, request)
         version, _, start = request.query.get("continue", f"{self.version}:0").partition(":")
         selector = request.query.get("fieldSelector", "")
-        items = [item for item in self.objects.get(kind, []) if _is_selected(item, selector)]
+        items = [
+            item
+            for item in self.objects.get(kind, [])
+            if _is_selected(item, selector) and namespace in ("", item["metadata"].get("namespace"))
+        ]
         shown, rest = items[int(start) : int(start) + self._page], len(items) - int(start) - self._page
         metadata: dict[str, Any] = {"resourceVersion": request.query.get("resourceVersion", version)}
         if rest > 0:
@@ -250,6 +267,30 @@ class FakeCluster:
                 version = number
                 if of == kind and (kind == "Lease" or _is_selected(document, selector)):
                     yield json.dumps({"type": what, "object": document}).encode() + b"\n"
+
+
+def split_namespace(path: str) -> tuple[str, str]:
+    """The path of a list in all namespaces, and the namespace of the given one, if it has one."""
+    start, found, rest = path.partition("/namespaces/")
+    namespace, _, plural = rest.partition("/")
+    return (f"{start}/{plural}", namespace) if found else (path, "")
+
+
+class Rights:
+    """Special answers of an API server with RBAC: only some resources may be listed, everywhere or in one namespace."""
+
+    def __init__(self, everywhere: Iterable[str] = (), *, namespace: str = "", there: Iterable[str] = ()) -> None:
+        self._everywhere, self._namespace, self._there = frozenset(everywhere), namespace, frozenset(there)
+
+    def __call__(self, request: ReceivedRequest) -> Answer | None:
+        path, namespace = split_namespace(request.path)
+        plural = path.rpartition("/")[2]
+        if request.path == "/version" or path not in _LISTS or plural in self._everywhere:
+            return None
+        if namespace and namespace == self._namespace and plural in self._there:
+            return None
+        where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+        return refused(403, f'{plural} is forbidden: User "dev" cannot list resource "{plural}" {where}')
 
 
 def _is_selected(document: dict[str, Any], selector: str) -> bool:

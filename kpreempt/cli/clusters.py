@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
@@ -53,6 +53,12 @@ def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection 
 def default_namespace(live: Connection | None) -> str:
     """The default namespace of a command: the kubeconfig's for a ``live`` cluster."""
     return live.namespace if live else DEFAULT_NAMESPACE
+
+
+def reading_in(live: Connection | None, namespaces: Collection[str]) -> Connection | None:
+    """The connection with the namespace to read if others may not be read: that of the request, if it is about one."""
+    about = {each for each in namespaces if each}
+    return msgspec.structs.replace(live, namespace=about.pop()) if live is not None and len(about) == 1 else live
 
 
 def snapshot_source(request: ClusterRequest, phases: Phases = NO_PHASES) -> Source:

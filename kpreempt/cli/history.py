@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kpreempt.analysis.pod_inputs import pod_name
-from kpreempt.cli.clusters import load_cluster
+from kpreempt.cli.clusters import load_cluster, reading_in
 from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
 from kpreempt.cli.runner import CommandRun, check_selection
 from kpreempt.errors import UsageError
@@ -45,6 +45,7 @@ def who_evicted(request: WhoEvictedRequest) -> int:
         with_events=True,
         with_evictions=True,
     )
+    live = reading_in(live, [scope])
     loaded = run.load(live, needs, at=at)
 
     def read_before(preemptors: Sequence[str]) -> LoadedCluster | None:

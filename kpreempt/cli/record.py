@@ -35,6 +35,7 @@ from kpreempt.snapshot.recording.as_of import RecordingInfo, info_of
 from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
 from kpreempt.snapshot.recording.segments import Limits, Segments, is_recording
 from kpreempt.snapshot.write import DumpHeader
+from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import RecordRequest
@@ -218,6 +219,7 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         ),
         packs=lines.of_document,
     )
+    require(reading.cluster, "Node", "recording")
     source = api.connection.server
     starts = {
         Stream(RECORDED[kind], selector): Start(api_version, version_number(version, source))

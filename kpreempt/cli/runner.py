@@ -21,7 +21,7 @@ from kpreempt.errors import UsageError
 from kpreempt.files import name_of
 from kpreempt.library.reading import LoadedCluster, Source, with_autoscalers
 from kpreempt.library.schedulers import Context, SchedulerFactory
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, within
 from kpreempt.report.answers import Answer, format_names
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
@@ -93,9 +93,12 @@ class CommandRun:
     def connect(self, flags: ConnectionFlags | None = None) -> Connection | None:
         """Connect to the live cluster, unless there are snapshots; ``flags`` replaces the request's flags.
 
-        Raises whatever ``live_connection`` raises.
+        The request's namespace replaces the context's: it is the one to read if others may not be read. Raises whatever
+        ``live_connection`` raises.
         """
-        return live_connection(self.request.snapshots, flags or self.request.connection)
+        live = live_connection(self.request.snapshots, flags or self.request.connection)
+        namespace = getattr(self.request, "namespace", None)
+        return msgspec.structs.replace(live, namespace=namespace) if live is not None and namespace else live
 
     def source(self, live: Connection | None) -> Source:
         """Return the source of the cluster: a live one or the snapshots."""
@@ -127,7 +130,8 @@ class CommandRun:
             loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *added])
         if request.node_changes.adds_or_removes:
             loaded = self._with_changed_nodes(loaded)
-        unread = unreadable_of(loaded.cluster, needs.compare_kinds)
+        about = getattr(request, "namespace", None)
+        unread = unreadable_of(within(loaded.cluster, {about} if about else ()), needs.compare_kinds)
         loaded = msgspec.structs.replace(loaded, assumptions=[*loaded.assumptions, *unread]) if unread else loaded
         if request.without or request.budgets or request.node_changes.edits:
             from kpreempt.analysis.nodes.edits import with_changes
@@ -249,7 +253,7 @@ def write_gated(run: CommandRun, gate: GateSettings | None, answer: Check) -> in
     assert gate is not None
     write_baseline(gate, answer.findings)
     run.write_once(answer, answer.at)
-    return 0 if answer.passed else EXIT_GATE
+    return 0 if answer.passed or gate.rules.report_only else EXIT_GATE
 
 
 def write_baseline(gate: GateSettings, findings: Iterable[GateFinding]) -> None:

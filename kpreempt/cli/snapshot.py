@@ -42,6 +42,7 @@ from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.redact.spaces import public_version
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
 from kpreempt.verdict import API_VERSION, Assumption
+from kpreempt.verdict.unread import missing_permissions, unreadable_of
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import SnapshotRequest
@@ -181,8 +182,10 @@ def _header(
         kpreempt_version=__version__,
         skipped=skipped,
         assumptions=assumptions,
-        # The names of kinds that every cluster has reveal nothing.
-        unread=cluster.unread,
+        # The names of kinds that every cluster has reveal nothing; that of a namespace does.
+        unread=cluster.unread
+        if redaction is None
+        else {kind: msgspec.structs.replace(each, namespace="") for kind, each in cluster.unread.items()},
         # With redacted names, documents of other kinds are not kept.
         listed=[*(kind for kind in cluster.listed if redaction is None or kind in KINDS), *listed],
     )
@@ -209,6 +212,8 @@ def _report(
     target = "standard output" if request.to == _STANDARD else request.to
     how = "redacted, " if request.redact else ""
     complain(f"wrote {target} ({how}{_in_words(size)}): {counts}")
+    if missing := missing_permissions(unreadable_of(cluster, cluster.unread)):
+        complain(missing)
     for pod in pending:
         namespace, name = pod.metadata.namespace, pod.metadata.name
         if redaction is not None:

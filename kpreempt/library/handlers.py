@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 def answer(context: Context, request: Request) -> Answered:
     """Answer a request. Raises ``KpreemptError`` if it is invalid or its subject is missing."""
+    if any(each.namespace for each in context.loaded.cluster.unread.values()):
+        from kpreempt.library.scope import narrowed
+
+        context, request = narrowed(context, request)
     answered: Answered = _function_of(request)(context, request)
     return answered
 

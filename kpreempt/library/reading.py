@@ -12,7 +12,7 @@ import msgspec
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.naming import some_of
 from kpreempt.errors import UsageError
-from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
+from kpreempt.model.cluster import ClusterSnapshot, KindState, only_namespace, state_of
 from kpreempt.model.event import counted_nodes
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.phases import NO_PHASES, Phases
@@ -235,7 +235,7 @@ def with_autoscalers(cluster: ClusterSnapshot, live: Connection) -> ClusterSnaps
 
     api = Api(live)
     try:
-        found = read_autoscalers(api)
+        found = read_autoscalers(api, only_namespace(cluster))
     finally:
         api.close()
     merged = merge_clusters(cluster, found)

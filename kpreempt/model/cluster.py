@@ -7,7 +7,7 @@ none, or they were not dumped. ``ClusterSnapshot.unread`` lists every kind that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
@@ -144,10 +144,12 @@ class Unread(msgspec.Struct, frozen=True):
     """Why a kind was not read: the HTTP ``status`` of the error, 403 for a missing permission, 0 if it is absent.
 
     ``resource`` is the resource with its group, as for ``kubectl auth can-i list``: ``poddisruptionbudgets.policy``.
+    ``namespace`` is the only namespace whose objects were read, if any were.
     """
 
     status: int = FORBIDDEN
     resource: str = ""
+    namespace: str = ""
 
     @property
     def state(self) -> KindState:
@@ -163,7 +165,47 @@ def state_of(cluster: ClusterSnapshot, kind: str) -> KindState:
 
 def may_lack_nodes(cluster: ClusterSnapshot) -> bool:
     """Return whether the cluster has nodes that are not in the input: some of them, or all."""
-    return cluster.lacks_nodes or (not cluster.nodes and state_of(cluster, "Node") is not KindState.READ)
+    return cluster.lacks_nodes or lacks_all_nodes(cluster)
+
+
+def lacks_all_nodes(cluster: ClusterSnapshot) -> bool:
+    """Return whether the cluster has nodes, but the input none of them."""
+    return not cluster.nodes and state_of(cluster, "Node") is not KindState.READ
+
+
+def cannot_simulate(cluster: ClusterSnapshot) -> bool:
+    """Return whether no node was read, or not all pods, so that nothing can be said about where pods land."""
+    return lacks_all_nodes(cluster) or state_of(cluster, "Pod") is KindState.UNREADABLE
+
+
+def is_partial(cluster: ClusterSnapshot) -> bool:
+    """Return whether nodes, or pods on them, may be missing, so that no scheduling decision can be predicted."""
+    return cluster.lacks_nodes or cannot_simulate(cluster)
+
+
+def only_namespace(cluster: ClusterSnapshot) -> str:
+    """Return the only namespace whose pods could be read, or an empty string if that is not limited."""
+    pods = cluster.unread.get("Pod")
+    return pods.namespace if pods is not None else ""
+
+
+# The kinds of which the objects of other namespaces take part in decisions about a pod.
+SHARED = ("Pod", "PodDisruptionBudget", "ResourceClaim", "PodGroup")
+
+
+def within(cluster: ClusterSnapshot, namespaces: Collection[str], shared: Collection[str] = SHARED) -> ClusterSnapshot:
+    """Return the cluster for a question about these namespaces; empty is the only one that could be read.
+
+    Kinds that could be read in this one namespace count as read, except the ``shared`` ones.
+    """
+    about = set(namespaces) or {only_namespace(cluster)}
+    unread = {
+        kind: each
+        for kind, each in cluster.unread.items()
+        if kind in shared or not each.namespace or about != {each.namespace}
+    }
+    read = sorted(cluster.unread.keys() - unread.keys())
+    return msgspec.structs.replace(cluster, unread=unread, listed=(*cluster.listed, *read)) if read else cluster
 
 
 # The short names in ``kubectl api-resources`` of kinds that affect pods.

@@ -33,7 +33,7 @@ from kpreempt.verdict.details import (
     VolumeLimitExceeded,
 )
 from kpreempt.verdict.status import is_permanent
-from kpreempt.verdict.unread import absent_sentence, assumption_text
+from kpreempt.verdict.unread import absent_sentence, assumption_text, permission_first
 
 
 class OutcomeWords(NamedTuple):
@@ -388,9 +388,9 @@ def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINE
     others = [each for each in assumptions if each.kind.is_assumed]
     first: Words = ""
     if others:
-        most_important = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
+        most_important = permission_first(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
         several = f"{count(len(others), 'assumption')} (-v); the first: " if len(others) > 1 else ""
-        first = (several, *most_important)
+        first = f"{several}{most_important}"
     return [
         Section(
             "WHAT IF",

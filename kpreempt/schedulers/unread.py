@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
-from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
+from kpreempt.model.cluster import ClusterSnapshot, KindState, is_partial, state_of
 from kpreempt.model.meta import controller_of
 from kpreempt.model.pod import Pod, has_namespace_selector
 from kpreempt.model.storage import PersistentVolumeClaim
@@ -161,9 +161,10 @@ _READ_BY_SESSIONS = (
 def judged(seen: DecidedPod, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
     """Make the outcome uncertain if one of the unread ``kinds`` may change it, and add an assumption for each.
 
-    If the input lacks nodes, every outcome is uncertain: another node may fit, be better, or be preempted on.
+    If the input lacks nodes, every outcome is uncertain: another node may fit, be better, or be preempted on. So it is
+    if some pods could not be read: nodes are fuller than they seem.
     """
-    if seen.cluster.lacks_nodes and seen.outcome is not Outcome.NOT_SCHEDULED:
+    if is_partial(seen.cluster) and seen.outcome is not Outcome.NOT_SCHEDULED:
         return Outcome.UNCERTAIN, unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
     if not seen.cluster.unread:
         return seen.outcome, []

@@ -243,8 +243,9 @@ class Collector:
                 elif f"({FORBIDDEN})" in each.message:
                     self.leave_out(each.subject, FORBIDDEN, batch.source)
         if batch.unread:
-            for kind, status in _header_value(batch, batch.unread, dict[str, int]).items():
-                self.leave_out(kind, status, batch.source)
+            for kind, why in _header_value(batch, batch.unread, dict[str, int | tuple[int, str]]).items():
+                status, namespace = (why, "") if isinstance(why, int) else why
+                self.leave_out(kind, status, batch.source, namespace)
         if batch.listed:
             self.note_listed(_header_value(batch, batch.listed, list[str]))
 
@@ -253,14 +254,14 @@ class Collector:
         for kind in kinds:
             (self._listed if kind in RECORDED else self._kept_complete).add(kind)
 
-    def leave_out(self, kind: str, status: int, source: str) -> None:
+    def leave_out(self, kind: str, status: int, source: str, namespace: str = "") -> None:
         """Record that some objects of the kind may be missing, because ``source`` got this HTTP status for them.
 
-        ``source`` may be a common prefix of several sources' names.
+        ``source`` may be a common prefix of several sources' names. It has the objects of the ``namespace``, if given.
         """
         known = RECORDED.get(kind)
         if known is not None:
-            self._unread[kind] = Unread(status, resource_of(known)), source
+            self._unread[kind] = Unread(status, resource_of(known), namespace), source
 
     def forget(self, kind: str, api_version: str = "") -> None:
         """Remove all objects of a kind, because they are read again."""

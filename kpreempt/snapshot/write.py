@@ -123,7 +123,11 @@ def _items(cluster: ClusterSnapshot, rewrite: Rewrite, documents: Sequence[Mappi
 
 def _begin_of_list(header: DumpHeader) -> bytes:
     # A kind that is not in the lists is absent anyway.
-    unread = {kind: each.status for kind, each in header.unread.items() if each.state is KindState.UNREADABLE}
+    unread = {
+        kind: (each.status, each.namespace) if each.namespace else each.status
+        for kind, each in header.unread.items()
+        if each.state is KindState.UNREADABLE
+    }
     taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     annotations = {
         SERVER_VERSION: header.server_version,

@@ -17,6 +17,11 @@ from kpreempt.verdict.records import FEATURE_GATE, SETTING_UNMODELED, Assumption
 LIST = "list"
 _SERVER_ERROR = 500
 _NONE = "the snapshot has none"
+_MISSING = "missing permission: "
+_PERMISSION = f"{_MISSING}list "
+_EVERYWHERE = " (cluster-wide)"
+_ROLE = "deploy/cluster-role.yaml has all permissions that kpreempt uses"
+_NOT_LISTED = ("cannot be listed", "could not be listed", "can be listed only")
 _ASSUMED_NONE = "--assume-none: assuming that the cluster has none"
 
 _WITHOUT = {
@@ -93,6 +98,8 @@ def unreadable(kind: str, unread: Unread) -> Assumption:
 def _error(unread: Unread, verb: str = "list") -> str:
     if verb == "get":
         return "cannot be read (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
+    if unread.namespace:
+        return f"can be listed only in namespace {unread.namespace} (403 for the others)"
     if unread.status >= _SERVER_ERROR:
         return "could not be listed"
     return "cannot be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
@@ -100,7 +107,9 @@ def _error(unread: Unread, verb: str = "list") -> str:
 
 def _missing_permission(unread: Unread, verb: str = "list") -> str:
     """The missing permission, or an empty text if the error is another one."""
-    return f"missing permission: {verb} {unread.resource}" if unread.status == FORBIDDEN and unread.resource else ""
+    if unread.status != FORBIDDEN or not unread.resource:
+        return ""
+    return f"{_PERMISSION}{unread.resource}{_EVERYWHERE}" if verb == "list" else f"{_MISSING}{verb} {unread.resource}"
 
 
 # Kinds that exist in most clusters, or that a pod or another object refers to if they matter.
@@ -113,6 +122,7 @@ _DECISIVE = frozenset(
 )
 
 
+_LACKING = (AssumptionKind.ABSENT, AssumptionKind.UNREADABLE)
 # Kinds whose short names look like other words.
 _SPELLED_OUT = ("Node", "Pod", "Event")
 
@@ -151,12 +161,19 @@ def unreadable_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assump
     return unread_of(cluster, [kind for kind in kinds if state_of(cluster, kind) is KindState.UNREADABLE])
 
 
-def require(cluster: ClusterSnapshot, kind: str) -> None:
-    """Raise ``InputError`` if the input has no object of a kind that every verdict requires."""
+def require(cluster: ClusterSnapshot, kind: str, what: str = "verdict") -> None:
+    """Raise ``InputError`` if the input has no object of a kind that every verdict requires.
+
+    It is also raised if nodes could not be read, or not all pods. ``what`` is not possible then.
+    """
+    unreadable = unreadable_of(cluster, ("Node", "Pod"))
+    if unreadable:
+        why = " and ".join(assumption_text(each).partition(":")[0] for each in unreadable)
+        raise InputError(f"no {what} is possible: {why}. {missing_permissions(unreadable)}", hint=_ROLE)
     unread = cluster.unread.get(kind)
     if unread is not None and not getattr(cluster, f"{kind.lower()}s"):
         raise InputError(
-            f"the input has no {kind.lower()}s, so no verdict is possible",
+            f"the input has no {kind.lower()}s, so no {what} is possible",
             hint=f"add them with kubectl get {unread.resource} -A -o json, or pass --assume-none {unread.resource}"
             " if there are none",
         )
@@ -191,7 +208,7 @@ def assumption_text(assumption: Assumption) -> str:
     message = assumption.message
     if assumption.field == LIST and message.startswith(_NONE):
         text = f"No {plural_of(subject)} in the snapshot{message.removeprefix(_NONE)}"
-    elif assumption.field == LIST and message.startswith(("cannot be listed", "could not be listed")):
+    elif assumption.field == LIST and message.startswith(_NOT_LISTED):
         text = f"{plural_of(subject)} {message}"
     elif assumption.field == LIST and message == _ASSUMED_NONE:
         text = f"assuming that the cluster has no {plural_of(subject)} (--assume-none)"
@@ -207,16 +224,46 @@ def assumption_text(assumption: Assumption) -> str:
     return f"{prefix}{separator}{text}"
 
 
+def permission_first(assumption: Assumption) -> str:
+    """The same sentence, beginning with the missing permission, if any: its end may be cut off."""
+    text, found, permission = assumption_text(assumption).partition(f"; {_MISSING}")
+    return f"{_MISSING}{permission}; {text}" if found else text
+
+
 def absent_sentence(assumptions: Iterable[Assumption]) -> str:
-    """A sentence on the kinds, and nodes of pods, that the input lacks and that could change the answer, or empty."""
-    found = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT]
+    """Sentences on kinds, nodes of pods and permissions that are missing and could change the answer; or empty."""
+    assumptions = list(dict.fromkeys(assumptions))
+    found = [each for each in assumptions if each.kind is AssumptionKind.ABSENT]
     others = [f"{each.message[:1].upper()}{each.message[1:]}." for each in found if each.field != LIST]
-    return " ".join([*filter(None, [_absent_kinds([each for each in found if each.field == LIST])]), *others])
+    kinds = _absent_kinds([each for each in found if each.field == LIST])
+    return " ".join(filter(None, [kinds, *others, missing_permissions(assumptions)]))
+
+
+def missing_permissions(assumptions: Iterable[Assumption]) -> str:
+    """A sentence with every permission that the answer lacks, or empty."""
+    unreadable = (each for each in assumptions if each.kind is AssumptionKind.UNREADABLE and each.field == LIST)
+    parts = (each.message.partition(_PERMISSION) for each in unreadable)
+    resources = dict.fromkeys(after.removesuffix(_EVERYWHERE) for _, found, after in parts if found)
+    # The most important ones first.
+    ordered = sorted(resources, key=lambda each: (each != "nodes", each != "pods", each))
+    return f"Missing permission: list {', '.join(ordered)}{_EVERYWHERE}." if ordered else ""
 
 
 def lacks_nodes(assumptions: Iterable[Assumption]) -> bool:
     """Whether the answer reports that the input lacks some nodes, or all."""
-    return any(each.subject == "Node" and each.kind is AssumptionKind.ABSENT for each in assumptions)
+    return any(each.subject == "Node" and each.kind in _LACKING for each in assumptions)
+
+
+def why_no_nodes(assumptions: Iterable[Assumption]) -> str:
+    """``nodes cannot be listed (403)``, or an empty text if they were read, or are only missing in the input."""
+    unreadable = (each for each in assumptions if each.kind is AssumptionKind.UNREADABLE)
+    found = next((each for each in unreadable if (each.subject, each.field) == ("Node", LIST)), None)
+    return assumption_text(found).partition(":")[0] if found is not None else ""
+
+
+def lacks_pods(assumptions: Iterable[Assumption]) -> bool:
+    """Whether the answer reports that not all pods could be read."""
+    return any(each.subject == "Pod" and each.kind is AssumptionKind.UNREADABLE for each in assumptions)
 
 
 def _absent_kinds(kinds: Sequence[Assumption]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from functools import partial
+from threading import Lock
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -75,6 +76,9 @@ class Api:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.connection = connection
+        # The results of ``get_once``, which is called from several threads.
+        self._once: dict[str, bytes | ClusterError] = {}
+        self._lock = Lock()
         self._retries = retries
         self._sleep = sleep
         self._pool = pool_manager(
@@ -91,6 +95,19 @@ class Api:
         """
         with self._scrubbed():
             return self._get(path, query, accept)
+
+    def get_once(self, path: str) -> bytes:
+        """Return the same as ``get``, from an earlier answer if there is one. Raises ``ClusterError``."""
+        with self._lock:
+            if path not in self._once:
+                try:
+                    self._once[path] = self.get(path)
+                except ClusterError as error:
+                    self._once[path] = error
+            found = self._once[path]
+        if isinstance(found, ClusterError):
+            raise found
+        return found
 
     @contextmanager
     def _scrubbed(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ import base64
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
@@ -24,6 +25,9 @@ from kpreempt.snapshot.live.exec_plugins import run_plugin
 from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
 from kpreempt.snapshot.live.kubeconfig import Chosen, ClusterEntry, UserEntry, choose, read_kubeconfig
 
+if TYPE_CHECKING:
+    from kpreempt.snapshot.live.failures import ClusterError
+
 # The default of --request-timeout: the API server's own timeout is a minute.
 DEFAULT_TIMEOUT_SECONDS = 60.0
 # The default for credential plugins: some wait for the user to log in with a browser.
@@ -37,7 +41,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach an API server. ``headers`` and ``proxy`` contain secrets; ``secrets`` lists all of them as strings.
 
     ``server`` is its URL without a trailing slash; ``user`` is the user's name for messages. ``timeout`` is in seconds
-    per request, ``None`` for none.
+    per request, ``None`` for none. ``denied`` has the lists that may not be read, by path; a watch of the cluster does
+    not request them again.
     """
 
     server: str
@@ -50,6 +55,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str = ""
     secrets: Sequence[str] = ()
     timeout: float | None = DEFAULT_TIMEOUT_SECONDS
+    denied: dict[str, ClusterError] = {}
 
     @property
     def label(self) -> str:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 from typing import TypeVar
+from urllib.parse import quote
 
 import msgspec
 
+from kpreempt.model.cluster import FORBIDDEN
 from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.kueue import KUEUE_GROUP
@@ -24,7 +26,7 @@ from kpreempt.snapshot.object_store import is_always_kept
 # Events describe the past, which few requests are about, and there are many of them.
 EVENTS = KINDS["Event"]
 CRON_JOBS = COMPARED_KINDS["CronJob"]
-# Nothing can be answered without these.
+# No decision can be predicted without these.
 INDISPENSABLE = ("Pod", "Node")
 # If the API server does not know these kinds, Volcano or Karpenter is not installed, and there are none.
 CUSTOM = ("PodGroup", "Queue", "NodePool", "NodeClaim")
@@ -89,9 +91,10 @@ def api_versions_of(kind: Kind) -> list[str]:
     return [f"{group}/{version}" if group else version for version in versions]
 
 
-def path_of(kind: Kind, api_version: str) -> str:
-    """Return the path of all objects of the kind, in all namespaces."""
-    return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{plural_of(kind)}"
+def path_of(kind: Kind, api_version: str, namespace: str = "") -> str:
+    """Return the path of all objects of the kind, in all namespaces or in one."""
+    place = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+    return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{place}{plural_of(kind)}"
 
 
 def kinds_to_read(skip_kinds: Container[str] = (), *, with_autoscalers: bool = False) -> list[Kind]:
@@ -142,24 +145,31 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Listing:
     """The list of one kind while it is read. Only one thread at a time may request a page."""
 
-    def __init__(self, kind: Kind, version: str, *, selector: str = "") -> None:
+    def __init__(self, kind: Kind, version: str, *, selector: str = "", namespace: str = "") -> None:
         """Read at the exact ``version``, or at the latest if that is empty or not available.
 
-        With a ``selector`` of fields, only the objects that it selects are read.
+        With a ``selector`` of fields, only the objects that it selects are read; with a ``namespace``, only its own.
         """
         self.kind = kind
+        # An object that has a usual name is in a namespace of the system.
+        self.namespace = namespace if kind.is_namespaced and not kind.usual_name else ""
         self.selector = selector or (f"metadata.name={kind.usual_name}" if kind.usual_name else "")
         self.version = ""
-        self._exact = version
+        self.exact = self._exact = version
         self._token = ""
         self._begins = True
         self._restarts = 0
         self._api_versions = api_versions_of(kind)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a part of the list has been read."""
+        return not self._begins
+
     def next_page(self, api: Api) -> Page:
-        """Return the next objects. Raises ``ClusterError``, for an indispensable kind also if access is denied."""
+        """Return the next objects, or the rejection of a request that is not allowed. Raises ``ClusterError``."""
         while True:
-            path = path_of(self.kind, self._api_versions[0])
+            path = path_of(self.kind, self._api_versions[0], self.namespace)
             try:
                 query = {"limit": str(PAGE_SIZE)}
                 if self.selector:
@@ -168,8 +178,13 @@ class Listing:
                     query["continue"] = self._token
                 elif self._exact:
                     query |= {"resourceVersion": self._exact, "resourceVersionMatch": "Exact"}
+                denied = api.connection.denied
+                if path in denied:
+                    raise denied[path]
                 body = api.get(path, query)
             except ClusterError as error:
+                if error.status == FORBIDDEN and not self.selector:
+                    api.connection.denied[path] = error
                 # The objects may be available under another version.
                 if self._token and error.status == 410:
                     self._restarts += 1
@@ -182,7 +197,7 @@ class Listing:
                 elif self._begins and error.status == 404 and len(self._api_versions) > 1:
                     del self._api_versions[0]
                     continue
-                if error.status not in (403, 404) or self.kind.name in INDISPENSABLE:
+                if error.status != FORBIDDEN and (error.status != _NOT_FOUND or self.kind.name in INDISPENSABLE):
                     raise
                 rejection = None if self._is_absent(api, error) else error
                 return Page(source=error.source, kind=self.kind.name, api_version="", ends=True, rejection=rejection)
@@ -228,7 +243,7 @@ class Listing:
 
 def _is_missing(api: Api, path: str) -> bool:
     try:
-        api.get(path)
+        api.get_once(path)
     except ClusterError as error:
         return error.status == _NOT_FOUND
     return False
@@ -284,6 +299,6 @@ def resources_of(api: Api, api_version: str) -> list[Resource] | None:
 
 def _answer(api: Api, path: str, kind: type[_T]) -> _T | None:
     try:
-        return msgspec.json.decode(api.get(path), type=kind)
+        return msgspec.json.decode(api.get_once(path), type=kind)
     except (ClusterError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -84,10 +84,13 @@ def read_cluster(
 ) -> LiveSnapshot:
     """Read everything that schedulers read, in all namespaces, and what the request ``needs`` in addition.
 
+    A namespaced kind that may not be listed in all namespaces is listed in the connection's namespace; if that kind is
+    Pod, so are all others. Kinds of which not all objects may be listed are ``unread``.
+
     ``packs`` returns the part of each document to keep. If plugins want a kind that the server does not have, there are
     no objects. ``taken_at`` is the current time. ``progress`` gets how much has been read, ``phases`` gets ``read`` and
-    ``decode``. Raises ``ClusterError`` if the cluster is unreachable or nodes or pods may not be listed, and
-    ``InputError`` for an invalid object, unless those are skipped.
+    ``decode``. Raises ``ClusterError`` if the cluster is unreachable or no pods may be listed, and ``InputError`` for
+    an invalid object, unless those are skipped.
     """
     collector = Collector(
         defaults_namespace=False,
@@ -130,6 +133,8 @@ class _Reader:
         self._phases = phases
         self._workers: Workers[tuple[Listing, Page] | ServerVersion] = Workers(_REQUESTS_AT_ONCE)
         self._under_way = 0
+        # The only namespace whose objects are read, if any.
+        self._namespace = ""
         self._done = 0
         self._remaining: dict[str, int] = {}
 
@@ -141,16 +146,15 @@ class _Reader:
             kind for name, kind in COMPARED_KINDS.items() if name in needs.compare_kinds and kind not in of_plugins
         ]
         others += of_plugins
+        selectors: list[str] = []
+        if needs.with_events:
+            selectors += EVICTION_SELECTORS if needs.with_evictions else EVENT_SELECTORS
+        # Those about ends of pods include what autoscalers report.
+        if needs.with_autoscalers and not needs.with_evictions:
+            selectors += AUTOSCALER_SELECTORS
         try:
             self._begin(Listing(pods, ""))
             self._begin(None)
-            if needs.with_events:
-                for selector in EVICTION_SELECTORS if needs.with_evictions else EVENT_SELECTORS:
-                    self._begin(Listing(EVENTS, "", selector=selector))
-            # Those about ends of pods include what autoscalers report.
-            if needs.with_autoscalers and not needs.with_evictions:
-                for selector in AUTOSCALER_SELECTORS:
-                    self._begin(Listing(EVENTS, "", selector=selector))
             while self._under_way:
                 with self._phases.phase("read"):
                     found = self._workers.result()
@@ -164,15 +168,35 @@ class _Reader:
                     self._collector.add(batch)
                     continue
                 listing, page = found
+                if page.rejection is not None and (narrower := self._narrower(listing, page.rejection)) is not None:
+                    self._begin(narrower)
+                    continue
                 if not page.ends:
                     self._begin(listing)
                 if page.begins:
                     for kind in others:
-                        self._begin(Listing(kind, listing.version))
-                    others = []
+                        self._begin(Listing(kind, listing.version, namespace=self._namespace))
+                    for selector in selectors:
+                        self._begin(Listing(EVENTS, "", selector=selector, namespace=self._namespace))
+                    others, selectors = [], []
                 self._take(listing, page)
         finally:
             self._workers.end()
+
+    def _narrower(self, listing: Listing, error: ClusterError) -> Listing | None:
+        """Return the same list in one namespace, if it may not be read in all and was not tried there yet.
+
+        If that is so for pods, only one namespace is read. Raises ``ClusterError`` if pods may not be read there.
+        """
+        namespace = self._api.connection.namespace
+        narrower = Listing(listing.kind, listing.exact, selector=listing.selector, namespace=namespace)
+        if not listing.namespace and narrower.namespace and error.status == FORBIDDEN and not listing.has_begun:
+            if listing.kind.name == "Pod":
+                self._namespace = namespace
+            return narrower
+        if listing.kind.name == "Pod":
+            raise _no_pods(error, namespace)
+        return None
 
     def _begin(self, listing: Listing | None) -> None:
         """Request the next page of a list, or without one the server's version."""
@@ -196,7 +220,9 @@ class _Reader:
         batch = Batch(page.source, page.items, fixed_line(0), kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
-        if page.ends and listing.kind == RECORDED.get(label):
+        if page.ends and listing.namespace and page.api_version:
+            self._note_only(listing, label)
+        elif page.ends and listing.kind == RECORDED.get(label):
             self._collector.note_listed([label])
         if page.ends and page.api_version:
             self.starts[label, listing.selector] = page.api_version, listing.version
@@ -208,16 +234,33 @@ class _Reader:
             share = self._done / max(1, self._done + sum(self._remaining.values()))
             self._progress(f"{self._api.connection.label}: {self._done:,} objects", share)
 
+    def _note_only(self, listing: Listing, label: str) -> None:
+        """Record that only the objects of one namespace were read."""
+        if listing.kind == RECORDED.get(label):
+            self._collector.leave_out(label, FORBIDDEN, self._api.connection.server, listing.namespace)
+        else:
+            unread = Unread(FORBIDDEN, resource_of(listing.kind), listing.namespace)
+            self.assumptions.append(unreadable(label, unread))
 
-def read_autoscalers(api: Api) -> ClusterSnapshot:
+
+def _no_pods(error: ClusterError, namespace: str) -> ClusterError:
+    """Return the error if pods may not even be listed in the namespace."""
+    least = f"or at least pods in namespace {namespace}"
+    problem = f"{error.problem}; missing permission: list pods and nodes (cluster-wide), {least}"
+    hint = f"-n selects another namespace; {error.hint}"
+    return ClusterError(problem, source=error.source, status=error.status, hint=hint)
+
+
+def read_autoscalers(api: Api, namespace: str = "") -> ClusterSnapshot:
     """Read only what autoscalers report: their events, and the kinds that no scheduler reads.
 
-    What cannot be read, for whatever reason, is ``unread`` in the result; invalid objects are left out.
+    With a ``namespace``, namespaced objects are only read there. What cannot be read, for whatever reason, is
+    ``unread`` in the result; invalid objects are left out.
     """
     collector = Collector(defaults_namespace=False, skips_bad_objects=True)
     listings = [
-        *(Listing(KINDS[name], "") for name in AUTOSCALER_KINDS),
-        *(Listing(EVENTS, "", selector=f"source={component}") for component in COMPONENTS),
+        *(Listing(KINDS[name], "", namespace=namespace) for name in AUTOSCALER_KINDS),
+        *(Listing(EVENTS, "", selector=f"source={component}", namespace=namespace) for component in COMPONENTS),
     ]
     workers: Workers[tuple[Listing, list[Page] | ClusterError]] = Workers(len(listings))
     try:

@@ -13,7 +13,7 @@ import yaml
 from kpreempt.model.kinds import AUTOSCALER_KINDS, KINDS
 from kpreempt.snapshot.kinds import resource_of
 from kpreempt.snapshot.live.listing import api_versions_of, path_of
-from tests.fake_api import FakeApi, FakeCluster, good, refused
+from tests.fake_api import FakeApi, FakeCluster, good, refused, split_namespace
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "fixtures" / "demo"
@@ -85,7 +85,7 @@ def reject(cluster: FakeCluster, *kinds: str, status: int = 403) -> None:
     versions = {(kind, version) for kind in kinds for version in api_versions_of(KINDS[kind])}
     answers = {path_of(KINDS[kind], version): refused(status, "no") for kind, version in versions}
     answers |= {f"/apis/{version}": good({"kind": "APIResourceList"}) for _, version in versions}
-    cluster.special = lambda requested: answers.get(requested.path)
+    cluster.special = lambda requested: answers.get(split_namespace(requested.path)[0])
 
 
 def verdict_on(kpreempt: Kpreempt, server: FakeApi, pod: Path, *more: str) -> tuple[dict[str, Any], Any]:
@@ -135,7 +135,7 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
     assert unread(verdict) == {kind}
     reported = next(each["message"] for each in verdict["assumptions"] if each["subject"] == kind)
     assert reported.startswith("cannot be listed (403): ")
-    assert reported.endswith(f"; missing permission: list {resource_of(KINDS[kind])}")
+    assert reported.endswith(f"; missing permission: list {resource_of(KINDS[kind])} (cluster-wide)")
     assert run.returncode == UNCERTAIN
     assert f"--exit-code: the answer is uncertain: {kind}: cannot be listed (403)" in run.stderr
     if kind in HIDING:
@@ -154,7 +154,7 @@ def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
     assert run.returncode == BAD_INPUT
     assert run.complaint.splitlines()[0] == (
         'Pod shop/api-new: spec.priorityClassName: the priority of "high" is unknown: PriorityClasses cannot '
-        "be listed (403); missing permission: list priorityclasses.scheduling.k8s.io"
+        "be listed (403); missing permission: list priorityclasses.scheduling.k8s.io (cluster-wide)"
     )
     stated = kpreempt("explain", *API, "--server", server.url, "--priority", "1000", "--exit-code")
     assert (stated.returncode, "preempts 2 pods on node-b" in stated.stdout) == (UNCERTAIN, True)

@@ -11,7 +11,7 @@ import yaml
 
 from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS
 from kpreempt.errors import InputError
-from kpreempt.model.cluster import Unread
+from kpreempt.model.cluster import Unread, within
 from kpreempt.model.event import EVENT_SELECTORS
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.node import STATUS_NAME
@@ -29,7 +29,19 @@ from kpreempt.snapshot.live.listing import (
 )
 from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.snapshot.load import load_snapshot
-from tests.fake_api import Answer, Answering, FakeApi, FakeCluster, ReceivedRequest, good, objects_by_kind, refused
+from tests.fake_api import (
+    VIEW,
+    Answer,
+    Answering,
+    FakeApi,
+    FakeCluster,
+    ReceivedRequest,
+    Rights,
+    good,
+    objects_by_kind,
+    refused,
+    split_namespace,
+)
 
 ROOT = Path(__file__).parents[4]
 DEMO = ROOT / "fixtures" / "demo" / "cluster.yaml"
@@ -158,7 +170,7 @@ def test_a_kind_that_may_not_be_listed_is_distinguished_from_one_of_which_there_
         **{f"/apis/{version}": good({"kind": "APIResourceList"}) for version in versions},
     }
     reading, _ = read(
-        FakeCluster({}, special=lambda requested: answers.get(requested.path)),
+        FakeCluster({}, special=lambda requested: answers.get(split_namespace(requested.path)[0])),
         needs=Needs(with_events=True, with_autoscalers=True),
     )
     assert reading.cluster.unread == {name: Unread(403, resource_of(KINDS[name]))}
@@ -305,12 +317,64 @@ def test_rules_that_taint_devices_are_read_in_the_version_that_is_served(version
 
 
 @pytest.mark.parametrize("path", [PODS, "/api/v1/nodes"])
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_without_pods_or_nodes_nothing_can_be_said(path: str, status: int) -> None:
+@pytest.mark.parametrize("status", [401, 404])
+def test_what_is_no_kubernetes_or_does_not_know_the_user_is_not_read(path: str, status: int) -> None:
     with pytest.raises(ClusterError) as caught:
         read(FakeCluster({}, special=lambda requested: refused(status, "no") if requested.path == path else None))
     assert caught.value.status == status
     assert caught.value.source.endswith(path)
+
+
+def test_without_permission_to_list_pods_anywhere_nothing_is_known() -> None:
+    with pytest.raises(ClusterError) as caught:
+        read(FakeCluster({}, special=Rights(["nodes"])))
+    assert caught.value.status == 403
+    assert caught.value.source.endswith("/api/v1/namespaces/default/pods")
+    assert "missing permission: list pods and nodes (cluster-wide), or at least pods in namespace default" in str(
+        caught.value
+    )
+
+
+def test_nodes_that_may_not_be_listed_are_not_none() -> None:
+    reading, _ = read(FakeCluster({"Pod": [pod("a")]}, special=Rights(VIEW)))
+    assert [each.key for each in reading.cluster.pods] == ["shop/a"]
+    assert reading.cluster.unread["Node"] == Unread(403, "nodes")
+    assert {kind for kind, why in reading.cluster.unread.items() if why.namespace} == set()
+
+
+def test_with_permissions_in_one_namespace_only_that_one_is_read_and_nothing_is_tried_twice() -> None:
+    everywhere = {
+        "Pod": [pod("a"), {**pod("b"), "metadata": {"name": "b", "namespace": "default"}}],
+        "PodDisruptionBudget": [{"metadata": {"name": each, "namespace": each}} for each in ("default", "shop")],
+    }
+    rights = Rights(["priorityclasses"], namespace="default", there=VIEW)
+    reading, requested = read(FakeCluster(everywhere, special=rights), needs=Needs(with_events=True))
+    cluster = reading.cluster
+    assert [each.key for each in cluster.pods] == ["default/b"]
+    assert [each.key for each in cluster.pod_disruption_budgets] == ["default/default"]
+    assert cluster.unread["Pod"] == Unread(403, "pods", "default")
+    assert cluster.unread["Event"] == Unread(403, "events", "default")
+    assert cluster.unread["Node"] == Unread(403, "nodes")
+    assert "PriorityClass" not in cluster.unread
+    # Only pods are requested in all namespaces first, and nothing is requested twice.
+    sent = Counter((each.path, each.query.get("fieldSelector")) for each in requested)
+    assert max(sent.values()) == 1
+    assert [
+        each.path for each in requested if split_namespace(each.path)[0] == "/apis/policy/v1/poddisruptionbudgets"
+    ] == ["/apis/policy/v1/namespaces/default/poddisruptionbudgets"]
+    # Questions about the namespace lack only what concerns others.
+    assert set(within(cluster, {"default"}).unread) >= {"Pod", "PodDisruptionBudget", "Node"}
+    assert "ResourceQuota" not in within(cluster, {"default"}).unread
+    assert "ResourceQuota" in within(cluster, {"shop"}).unread
+
+
+def test_a_kind_that_may_only_be_listed_in_the_namespace_is_read_there() -> None:
+    budgets = [{"metadata": {"name": each, "namespace": each}} for each in ("default", "shop")]
+    rights = Rights([*VIEW - {"poddisruptionbudgets"}, "nodes"], namespace="default", there=["poddisruptionbudgets"])
+    reading, _ = read(FakeCluster({"Pod": [pod("a")], "PodDisruptionBudget": budgets}, special=rights))
+    assert [each.key for each in reading.cluster.pod_disruption_budgets] == ["default/default"]
+    assert reading.cluster.unread["PodDisruptionBudget"] == Unread(403, "poddisruptionbudgets.policy", "default")
+    assert "Pod" not in reading.cluster.unread
 
 
 def test_a_server_that_does_not_tell_its_version_is_an_assumption() -> None:

@@ -16,7 +16,7 @@ from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.verdict import AssumptionKind
-from tests.fake_api import Answer, Answering, FakeApi, FakeCluster, ReceivedRequest, good, refused
+from tests.fake_api import Answer, Answering, FakeApi, FakeCluster, ReceivedRequest, good, refused, split_namespace
 
 GROUP = "scheduling.x-k8s.io"
 QUOTA = ObjectKind("ElasticQuota", GROUP, "v1alpha1")
@@ -107,8 +107,8 @@ def test_of_a_kind_that_is_not_installed_there_are_none(status: int) -> None:
 
 def test_a_custom_kind_that_may_not_be_listed_is_an_assumption() -> None:
     answers = {QUOTAS: refused(403, "no"), f"/apis/{GROUP}/v1alpha1": good({"kind": "APIResourceList"})}
-    reading, _ = read(FakeCluster({}, special=lambda requested: answers.get(requested.path)), QUOTA)
-    missing = f"missing permission: list {QUOTA.resource}.{GROUP}"
+    reading, _ = read(FakeCluster({}, special=lambda requested: answers.get(split_namespace(requested.path)[0])), QUOTA)
+    missing = f"missing permission: list {QUOTA.resource}.{GROUP} (cluster-wide)"
     assert reported(reading) == [f"Unreadable: {QUOTA.key}: list: cannot be listed (403): {PLUGINS}; {missing}"]
 
 

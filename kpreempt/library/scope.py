@@ -1,0 +1,42 @@
+"""Requests about a cluster of which some kinds could be read in one namespace only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kpreempt.library.options import Request
+from kpreempt.library.requests import Budgets, Explain, Selected, WhoEvicted
+from kpreempt.model.cluster import SHARED, only_namespace, within
+
+if TYPE_CHECKING:
+    from kpreempt.library.schedulers import Context
+
+
+def narrowed(context: Context, request: Request) -> tuple[Context, Request]:
+    """Return the request for the only namespace whose pods could be read, if it is about all namespaces.
+
+    In the context, the kinds that are complete for the request's namespace count as read.
+    """
+    cluster = context.loaded.cluster
+    only = only_namespace(cluster)
+    if only and isinstance(request, Selected) and not request.namespace:
+        request = request.having(namespace=only)
+    elif only and isinstance(request, WhoEvicted) and request.all_namespaces:
+        request = request.having(namespace=only, all_namespaces=False)
+    shared = ("Pod",) if isinstance(request, Budgets) else SHARED
+    cluster = within(cluster, _namespaces_of(context, request), shared)
+    return context._replace(loaded=msgspec.structs.replace(context.loaded, cluster=cluster)), request
+
+
+def _namespaces_of(context: Context, request: Request) -> set[str]:
+    """Return the namespaces that the request is about; empty for all of them."""
+    if isinstance(request, Explain) and request.templates:
+        return {each.namespace for each in request.templates}
+    if isinstance(request, Explain | WhoEvicted) and request.pod:
+        from kpreempt.library.explain import parse_target
+
+        return {parse_target(request.pod, request.name or "", request.namespace or context.namespace).namespace}
+    named: str | None = getattr(request, "namespace", None)
+    return {named} if named else set()
