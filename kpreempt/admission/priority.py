@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kpreempt.admission.records import REASON_API_DEFAULT, Admission, UnknownClassError
-from kpreempt.errors import NotFoundError
+from kpreempt.admission.records import REASON_API_DEFAULT, Admission, UnknownClassError, UnreadClassError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
@@ -50,7 +49,7 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     if chosen is not None:
         return fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
     if unread and pod.spec.priority is None:
-        raise NotFoundError(
+        raise UnreadClassError(
             f'Pod {pod.key}: spec.priorityClassName: the priority of "{pod.spec.priority_class_name}" is '
             f"unknown: PriorityClasses {why_unread(cluster.unread[_KIND])}",
             hint="set it with explain --priority N",

@@ -35,6 +35,10 @@ class PodRejectedError(InputError):
         return self.problem.removeprefix(_REJECTS)
 
 
+class UnreadClassError(NotFoundError):
+    """The priority of a pod is unknown, because its PriorityClass could not be read."""
+
+
 class UnknownClassError(NotFoundError):
     """A pod whose PriorityClass does not exist, so that the API server would reject it."""
 

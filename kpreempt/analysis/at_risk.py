@@ -18,6 +18,7 @@ from kpreempt.analysis.hypothetical_pods import (
 from kpreempt.analysis.queue.serving import Draws, Server
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import BUDGETS, unread_events
+from kpreempt.model.cluster import is_partial
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, ClusterSummary, Verdict
@@ -43,7 +44,7 @@ def pods_at_risk(
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
     # A part of the nodes shows neither where pending pods land nor which pods they would evict.
-    selected = [pod for pod in running if is_selected(pod)] if not cluster.lacks_nodes else []
+    selected = [pod for pod in running if is_selected(pod)] if not is_partial(cluster) else []
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=context.time)
     pending = pending_pods(cluster) if selected else []

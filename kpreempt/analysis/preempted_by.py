@@ -19,7 +19,7 @@ from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
 from kpreempt.analysis.pod_inputs import as_pending
 from kpreempt.analysis.unread import BUDGETS
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, KindState, lacks_all_nodes
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT, Event, ObjectReference
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
@@ -125,6 +125,7 @@ class _EventIndex:
             by = read_preempted(event)
             for cause in {_cause(by), _cause(by._replace(uid=""))}:
                 self.evicted.setdefault(cause, {})[event.subject.key] = None
+        self._cluster = cluster
         # The name of each object with a UID according to any event; it may be gone.
         self._names: dict[tuple[bool, str], ObjectReference] = {}
         for event in cluster.events:
@@ -133,13 +134,28 @@ class _EventIndex:
                     self._names.setdefault((each.kind == "PodGroup", each.uid), each)
         self._preemptors = Preemptors(cluster)
 
+    def _may_be_unread(self, namespace: str) -> bool:
+        """Return whether the input lacks pods of the namespace; it is empty if it is not known.
+
+        A dump without nodes may be one of a few namespaces.
+        """
+        unread = self._cluster.unread.get("Pod")
+        if unread is not None and unread.state is KindState.UNREADABLE:
+            return not namespace or namespace != unread.namespace
+        if "Pod" in self._cluster.listed or not lacks_all_nodes(self._cluster):
+            return False
+        return all(pod.metadata.namespace != namespace for pod in self._cluster.pods)
+
     def preemptor(self, by: PreemptedBy) -> PodLocation:
         """What is known of the preemptor."""
         reference = ObjectReference(namespace=by.namespace, name=by.name) if by.name else None
         if reference is None and by.uid:
             reference = self._names.get((by.is_pod_group, by.uid))
         key = reference.key if reference is not None else ""
-        known = PodLocation(pod=key, uid=by.uid, phase=PodPhase.NOT_FOUND if key else PodPhase.UNKNOWN)
+        phase = PodPhase.NOT_FOUND if key else PodPhase.UNKNOWN
+        if self._may_be_unread(reference.namespace if reference is not None else ""):
+            phase = PodPhase.NOT_READ
+        known = PodLocation(pod=key, uid=by.uid, phase=phase)
         pod = None if by.is_pod_group else self._preemptors.pod(known)
         return known if pod is None else location_of(pod)
 

@@ -11,7 +11,7 @@ from kpreempt.analysis.check.report import read_former, since
 from kpreempt.analysis.check.rollout.autoscalers import KIND
 from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.cli.clusters import default_namespace
+from kpreempt.cli.clusters import default_namespace, reading_in
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.runner import CommandRun, write_gated
 from kpreempt.cli.workers import Spread
@@ -23,6 +23,7 @@ from kpreempt.library.gate.settings import gate_settings
 from kpreempt.library.handlers import answer
 from kpreempt.library.manifests import as_change
 from kpreempt.library.reading import with_objects
+from kpreempt.model.documents import mapping_in
 from kpreempt.snapshot.collect import Needs
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def check(request: CheckRequest) -> int:
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
     needed = NeededObjects(both, namespace, request.delete, pruned)
     needs = Needs(extra_fields=factory.extra_fields, keep_document=needed.is_needed, compare_kinds=needed.kinds)
-    loaded = run.load(live, needs)
+    about = [mapping_in(each.document, "metadata").get("namespace") or namespace for each in both]
+    loaded = run.load(reading_in(live, about), needs)
     names = [*needed.objects, *needed.for_policies(loaded.documents)]
     loaded = with_objects(loaded, live, names, needed.api_versions)
     context = run.context(loaded, factory, now, live)

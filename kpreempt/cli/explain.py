@@ -8,7 +8,7 @@ from kpreempt.analysis.algorithms import AUTO
 from kpreempt.analysis.explain.rejections import POLICIES
 from kpreempt.analysis.pod_inputs import in_namespace, kinds_not_needed
 from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.cli.clusters import default_namespace
+from kpreempt.cli.clusters import default_namespace, reading_in
 from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, warn_of_ignored
 from kpreempt.cli.output import COMPLETE_FORMATS
 from kpreempt.cli.runner import CommandRun
@@ -58,6 +58,8 @@ def explain(request: ExplainRequest) -> int:
         records_steps=request.shows_all or any(output.format in COMPLETE_FORMATS for output in run.outputs),
     )
     name = parse_pod_name(request, namespace)
+    about = [name.namespace] if name is not None else [each.namespace for each in request.templates]
+    live = reading_in(live, about)
     workload = None if isinstance(name, PodName) else name
     # Out-of-tree plugins and extenders may look at anything, ``--set`` may add any field to a pod, and pods that
     # replace the victims may have any volumes.

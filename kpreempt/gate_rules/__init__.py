@@ -30,7 +30,7 @@ _IN_FULL = "{subject}{detail: }"
 # Subjects of assumptions that need an article in a sentence.
 _WITH_ARTICLE = ("scheduler", "simulation")
 # How details about kinds that could not be listed start.
-_UNREADABLE = ("cannot be ", "could not be ", "is not served ")
+_UNREADABLE = ("cannot be ", "could not be ", "can be listed only ", "is not served ")
 
 
 class OptionType(Enum):

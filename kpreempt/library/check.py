@@ -37,14 +37,13 @@ from kpreempt.library.reading import LoadedCluster, assuming_none
 from kpreempt.library.requests import Check
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.library.time_limits import time_for_remedies
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, cannot_simulate
 from kpreempt.model.documents import mapping_in
 from kpreempt.report.check.summary import summary
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.manifest import line_of_field
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
@@ -61,23 +60,21 @@ def check(context: Context, request: Check) -> Answered:
         raise UsageError("--server-dry-run needs a live cluster, not a snapshot")
     context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
     cluster = context.loaded.cluster
-    require(cluster, "Node")
     has_time = time_for_remedies()
     runner = _CheckRunner(context, request)
     found = runner.run()
     for note in found.plan.notes:
         context.warn(note)
-    answer = with_remedies(
-        found,
-        RemedyInput(
+    answer = found.check
+    # A remedy is verified by a simulation.
+    if not cannot_simulate(cluster):
+        remedy_input = RemedyInput(
             cluster=cluster,
             documents=context.loaded.documents,
             change=runner.manifests(),
             simulation=simulation_context(context),
-        ),
-        runner.rerun(found.suppressions),
-        has_time=has_time,
-    )
+        )
+        answer = with_remedies(found, remedy_input, runner.rerun(found.suppressions), has_time=has_time)
     answer = msgspec.structs.replace(answer, gate=gate.to_source(found.suppressions), summary=summary(answer))
     return Answered(answer, cluster)
 

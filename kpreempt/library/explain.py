@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.admission.records import PodRejectedError, UnknownClassError
+from kpreempt.admission.records import PodRejectedError, UnknownClassError, UnreadClassError
 from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pod, explain_pods
 from kpreempt.analysis.explain.rejections import in_its_namespace, is_policy, rejected_verdict, rejection_of_manifest
@@ -16,7 +16,7 @@ from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.library.requests import Decide, Explain, WhoEvicted
 from kpreempt.library.schedulers import Answered, Context
-from kpreempt.model.cluster import may_lack_nodes
+from kpreempt.model.cluster import is_partial, lacks_all_nodes
 from kpreempt.report.document import document_of
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
@@ -92,7 +92,6 @@ def overrides_of(request: Explain) -> Overrides:
 def explain(context: Context, request: Explain) -> Answered:
     """Explain each requested pod. Raises ``KpreemptError`` for an invalid request."""
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
-    require(cluster, "Node")
     request = located(context, request)
     with context.phases.phase("admission"):
         accepted, rejected, unevaluated = _sorted_out(context, request)
@@ -113,6 +112,11 @@ def explain(context: Context, request: Explain) -> Answered:
             situation, workloads = _situation(context, request.having(templates=accepted))
     analysis = context.of(situation.cluster)
     analysis = analysis._replace(assumptions=[*analysis.assumptions, *unevaluated])
+    if lacks_all_nodes(cluster):
+        verdicts = _without_nodes(context, request, situation, workloads, analysis)
+        for index, verdict in rejected.items():
+            verdicts.insert(index, verdict)
+        return Answered(document_of(verdicts), situation.cluster)
     simulate_rest: SimulateRest | None = None
     if request.capacity or any(workloads):
         from kpreempt.analysis.workload.answer import going_on
@@ -139,7 +143,7 @@ def explain(context: Context, request: Explain) -> Answered:
         if not overrides_of(request):
             verdicts = _with_reasons(context, analysis, situation, verdicts)
         # Without all nodes, what becomes of the queue is unknown.
-        if not request.node and not may_lack_nodes(cluster):
+        if not request.node and not is_partial(cluster):
             verdicts = _with_turns(context, situation, verdicts)
     elif any(each.found is None and each.pod.spec.node_name for each in situation.inputs):
         verdicts = _with_blocked_starts(analysis, situation, verdicts)
@@ -150,6 +154,32 @@ def explain(context: Context, request: Explain) -> Answered:
     for index, verdict in rejected.items():
         verdicts.insert(index, verdict)
     return Answered(document_of(verdicts), situation.cluster)
+
+
+def _without_nodes(
+    context: Context,
+    request: Explain,
+    situation: ExplainInputs,
+    workloads: Sequence[WorkloadInput | None],
+    analysis: AnalysisContext,
+) -> list[Verdict]:
+    """Return what is known about each pod, or workload, without nodes. Raises ``InputError`` if they are needed."""
+    from kpreempt.analysis.explain.known import with_known_facts
+
+    if request.node or request.aftermath or request.capacity:
+        require(situation.cluster, "Node")
+    whole = context.of(context.loaded.cluster)
+    verdicts = [
+        with_known_facts(verdict, each, workload, whole)
+        for verdict, each, workload in zip(
+            explain_pods(analysis, situation.inputs, records_steps=False),
+            situation.inputs,
+            workloads or [None] * len(situation.inputs),
+            strict=True,
+        )
+    ]
+    is_pod = isinstance(parse_pod_name(request, context.namespace), PodName)
+    return _with_reasons(context, whole, situation, verdicts) if is_pod else verdicts
 
 
 def _with_reasons(
@@ -298,6 +328,16 @@ def decide(context: Context, request: Decide) -> Answered:
 
 def _situation(context: Context, request: Explain) -> tuple[ExplainInputs, Sequence[WorkloadInput | None]]:
     """Build the pods as the API server would store them, in the requested cluster."""
+    try:
+        return _admitted(context, request)
+    except UnreadClassError:
+        if not lacks_all_nodes(context.loaded.cluster):
+            raise
+        # Without nodes, nothing that is reported depends on the priority.
+        return _admitted(context, request.having(settings=[*request.settings, "spec.priority=0"]))
+
+
+def _admitted(context: Context, request: Explain) -> tuple[ExplainInputs, Sequence[WorkloadInput | None]]:
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     overrides = msgspec.structs.replace(overrides_of(request), any_annotation=scheduler.extra_fields.pod_annotations)
     decode, rules = object_decoder(scheduler.extra_fields), api_server_rules(scheduler.settings)

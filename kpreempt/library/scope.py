@@ -21,22 +21,30 @@ def narrowed(context: Context, request: Request) -> tuple[Context, Request]:
     """
     cluster = context.loaded.cluster
     only = only_namespace(cluster)
-    if only and isinstance(request, Selected) and not request.namespace:
+<<<<<<< HEAD
+    if (
+        only
+        and isinstance(request, Selected | WhoEvicted)
+        and not request.namespace
+        and not getattr(request, "pod", None)
+    ):
+=======
+    if only and isinstance(request, Selected | WhoEvicted) and not request.namespace and not getattr(request, "pod", None):
+>>>>>>> ce9326a8 (Document what each command answers with which permissions)
         request = request.having(namespace=only)
-    elif only and isinstance(request, WhoEvicted) and request.all_namespaces:
-        request = request.having(namespace=only, all_namespaces=False)
     shared = ("Pod",) if isinstance(request, Budgets) else SHARED
-    cluster = within(cluster, _namespaces_of(context, request), shared)
+    cluster = within(cluster, _namespaces_of(request), shared)
     return context._replace(loaded=msgspec.structs.replace(context.loaded, cluster=cluster)), request
 
 
-def _namespaces_of(context: Context, request: Request) -> set[str]:
+def _namespaces_of(request: Request) -> set[str]:
     """Return the namespaces that the request is about; empty for all of them."""
     if isinstance(request, Explain) and request.templates:
         return {each.namespace for each in request.templates}
-    if isinstance(request, Explain | WhoEvicted) and request.pod:
-        from kpreempt.library.explain import parse_target
-
-        return {parse_target(request.pod, request.name or "", request.namespace or context.namespace).namespace}
     named: str | None = getattr(request, "namespace", None)
+    if isinstance(request, Explain | WhoEvicted) and request.pod:
+        from kpreempt.library.explain import parse_pod_name
+
+        target = parse_pod_name(request, "")
+        named = target.namespace if target is not None else ""
     return {named} if named else set()

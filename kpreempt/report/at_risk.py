@@ -24,7 +24,7 @@ from kpreempt.report.node_health import health_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threat, Threshold
-from kpreempt.verdict.unread import is_absent, lacks_nodes
+from kpreempt.verdict.unread import is_absent, lacks_nodes, why_no_nodes
 
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
@@ -56,7 +56,8 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     if not answer.matching:
         lacking = next((kind for kind in ("Node", "Pod") if is_absent(answer.assumptions, kind)), "")
         if not lacking and lacks_nodes(answer.assumptions):
-            lead = ("Which pods are at risk is unknown: not all nodes are in the input.",)
+            why = why_no_nodes(answer.assumptions) or "not all nodes are in the input"
+            lead = (f"Which pods are at risk is unknown: {why}.",)
         elif lacking:
             lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
     elif answer.threatened:

@@ -6,10 +6,10 @@ from collections import Counter
 
 from kpreempt.report.amounts import ago, agree, count
 from kpreempt.report.blocks import Phrase, Report, Section, Span, Table, Words, columns, strong
-from kpreempt.report.evidence import assumption_sections, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.terminations import brief
-from kpreempt.report.who_evicted import looked_at
+from kpreempt.report.who_evicted import looked_at, unread_events
 from kpreempt.verdict.who_evicted import EvictedPod, EvictedPods, PodPhase, PodTermination
 
 _PODS_SHOWN = 12
@@ -29,7 +29,10 @@ def report(answer: EvictedPods, options: RenderOptions) -> Report:
         title=(strong(answer.selection or "All namespaces"),),
         tone="warn" if evicted else "good",
         lead=_headline(answer),
-        facts=["pods that are gone are recognized by their names"] if unchecked else [],
+        facts=[
+            *absent_facts(answer.assumptions),
+            *(["pods that are gone are recognized by their names"] if unchecked else []),
+        ],
         sections=[
             Section(
                 "CAUSES",
@@ -70,7 +73,12 @@ def _headline(answer: EvictedPods) -> Phrase:
         scope = (" named ", strong(answer.selection.removeprefix("pods named ")))
     running = f"{count(answer.running, 'pod')} {agree(answer.running, 'is')} running"
     if not answer.items:
-        known = "Earlier evictions are unknown: events are kept for an hour."
+        unread = unread_events(answer.assumptions)
+        known = (
+            f"Others are unknown: events {unread}."
+            if unread
+            else "Earlier evictions are unknown: events are kept for an hour."
+        )
         return ("No eviction of a pod", *scope, f" is known; {running}. {known}")
     evicted = [each for each in answer.items if any(item.is_eviction for item in each.items)]
     others = [each for each in answer.items if each not in evicted]

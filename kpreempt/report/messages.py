@@ -9,7 +9,7 @@ from kpreempt.report.blocks import Block, Listing, Phrase, Rows, Section, Senten
 from kpreempt.report.evidence import condition_of_taint
 from kpreempt.report.quoting import message as quoted
 from kpreempt.report.quoting import name
-from kpreempt.verdict.messages import MessageForm, MessageReason, ReasonTopic, SchedulerMessage
+from kpreempt.verdict.waiting import MessageForm, MessageReason, ReasonTopic, SchedulerMessage
 
 _T = ReasonTopic
 # How many reasons the first sentence names, and how many lines of reasons and of other sections a screen always shows.

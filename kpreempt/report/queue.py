@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kpreempt.report.amounts import ago, agree, count, format_duration, format_time, so_long
 from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, joined, strong
-from kpreempt.report.evidence import assumption_sections, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.queue import MoverKind, PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
 
@@ -52,7 +52,7 @@ def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
         for node, pods in queue.nominated.items()
         if not waiting.issuperset(pods)
     ]
-    facts: list[Words] = []
+    facts = absent_facts(queue.assumptions)
     if queue.scheduling_cycle is not None and queue.steps:
         moved = queue.move_request_cycle
         has_moved = moved is not None and moved >= 0

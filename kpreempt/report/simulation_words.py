@@ -58,6 +58,7 @@ def simulation_summary(simulation: Simulation) -> Phrase:
         if simulation.seconds
         else "settled immediately",
         SimulationEnd.LOOP: f"loops: returns to an earlier state after {clock(simulation.seconds)}",
+        SimulationEnd.NOT_SIMULATED: "not simulated",
         SimulationEnd.ABORTED: f"stopped after {clock(simulation.seconds)}; more would happen",
     }
     waiting = sum(pod.was_running for pod in simulation.pending)

@@ -8,7 +8,7 @@ from kpreempt.model.event import PREEMPTED
 from kpreempt.model.terminations import EvidenceSource, TerminationCause
 from kpreempt.report.amounts import ago, count, format_duration, format_snapshot, format_time
 from kpreempt.report.blocks import Phrase, Report, Rows, Section, Sentence, Span, Words, joined, name, strong
-from kpreempt.report.evidence import assumption_sections, describe, format_budgets, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, describe, format_budgets, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.terminations import preemptor_name, sentence
 from kpreempt.verdict import Assumption
@@ -51,7 +51,7 @@ def report(answer: EvictionsOfPod, options: RenderOptions) -> Report:
         title=(name(answer.victim.pod), Span(f" {_title(answer)}", "strong")),
         tone="warn" if is_bad else "good",
         lead=_headline(answer, options),
-        facts=[_victim_facts(answer, options)],
+        facts=[_victim_facts(answer, options), *absent_facts(answer.assumptions)],
         sections=[
             *(
                 _eviction(each, number, lacks_budgets, options)
@@ -309,6 +309,7 @@ def _describe_location(pod: PodLocation) -> str:
         PodPhase.FINISHED: f"finished{on}",
         PodPhase.NOT_FOUND: "deleted",
         PodPhase.UNKNOWN: "no pod with that UID in the cluster",
+        PodPhase.NOT_READ: "not among the pods that could be read",
     }[pod.phase]
 
 

@@ -131,6 +131,8 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
 class RuleResult(SparseRecord, frozen=True, kw_only=True):
     """The result of a rule; ``is_on`` is false if the rule is off.
 
+    ``is_evaluated`` is false if the rule depends on where pods land, and the input does not show that.
+
     ``limit`` is ``None`` for rules without one. ``amount`` is the highest measured value. ``severity`` says whether
     findings fail the gate or only warn. ``failures``, ``warnings``, ``waived``, ``accepted`` and ``not_new`` count the
     findings by status.
@@ -138,6 +140,7 @@ class RuleResult(SparseRecord, frozen=True, kw_only=True):
 
     rule: RuleId
     is_on: bool = True
+    is_evaluated: bool = True
     limit: int | None = None
     amount: int = 0
     severity: RuleSeverity = RuleSeverity.ERROR

@@ -190,11 +190,15 @@ class BrokenDependency(SparseRecord, frozen=True, kw_only=True):
 
 
 class SimulationEnd(StrEnum):
-    """How a simulation ends: nothing more happens, a state repeats, or it is stopped at a limit."""
+    """How a simulation ends: nothing more happens, a state repeats, or it is stopped at a limit.
+
+    ``NotSimulated``: where pods land is unknown, because the input lacks nodes or pods.
+    """
 
     SETTLED = "Settled"
     LOOP = "Loop"
     ABORTED = "Aborted"
+    NOT_SIMULATED = "NotSimulated"
 
 
 class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):

@@ -1,11 +1,15 @@
-"""Why a pod is still pending: what the scheduler waits for, or what keeps a pod that has a node from running."""
+"""Why a pod is still pending: what the scheduler waits for, or what keeps a pod that has a node from running.
+
+Also what the scheduler's message says, and what else is known about a pod if the input has no nodes.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
 
-from kpreempt.verdict.base import Record
+from kpreempt.verdict.base import Record, SparseRecord
+from kpreempt.verdict.workload import MissingPods
 
 
 class PendingState(StrEnum):
@@ -152,3 +156,174 @@ class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
     condition: str = ""
     is_outdated: bool = False
     differences: list[AdmissionDifference] = []
+
+
+class ReasonTopic(StrEnum):
+    """What a reason in the scheduler's message is about; ``Other`` is none of kube-scheduler's own plugins.
+
+    The last ones are only in the part about preemption: ``NoVictims`` (no pod of lower priority on the node),
+    ``NotHelpful`` (the node rejects the pod whatever runs there), ``Never`` (the pod's preemptionPolicy),
+    ``TerminatingVictim`` (on its nominated node), ``NoCandidate`` (extenders rejected all nodes), ``Preempts`` (it
+    evicts pods).
+    """
+
+    RESOURCE = "InsufficientResource"
+    TOO_MANY_PODS = "TooManyPods"
+    TAINT = "UntoleratedTaint"
+    CORDONED = "Unschedulable"
+    NODE_AFFINITY = "NodeAffinity"
+    ENFORCED_AFFINITY = "SchedulerEnforcedAffinity"
+    NODE_NAME = "NodeName"
+    NOT_CONSIDERED = "NotConsidered"
+    PORTS = "HostPorts"
+    SPREAD = "TopologySpread"
+    SPREAD_LABEL = "TopologySpreadMissingLabel"
+    POD_AFFINITY = "PodAffinity"
+    POD_ANTI_AFFINITY = "PodAntiAffinity"
+    EXISTING_ANTI_AFFINITY = "AntiAffinityOfOtherPods"
+    ANY_POD_AFFINITY = "PodAffinityOrAntiAffinity"
+    VOLUME_AFFINITY = "VolumeNodeAffinity"
+    VOLUME_ZONE = "VolumeZone"
+    NO_VOLUME = "NoMatchingVolume"
+    STORAGE_SPACE = "StorageCapacity"
+    VOLUME_LIMIT = "VolumeLimit"
+    VOLUME_IN_USE = "VolumeInUse"
+    DRIVER_MISSING = "CSIDriverMissing"
+    CLAIM_UNBOUND = "ClaimUnbound"
+    CLAIM_MISSING = "ClaimNotFound"
+    CLAIM_DELETED = "ClaimBeingDeleted"
+    CLAIM_LOST = "ClaimLost"
+    CLAIM_EPHEMERAL = "EphemeralClaimMissing"
+    STORAGE_CLASS = "StorageClassNotFound"
+    DEVICES = "Devices"
+    DEVICE_CLAIM = "DeviceClaim"
+    DEVICE_CLASS = "DeviceClassNotFound"
+    FEATURES = "NodeDeclaredFeatures"
+    GATES = "SchedulingGates"
+    GANG = "PodGroup"
+    OTHER = "Other"
+    NO_VICTIMS = "NoVictims"
+    NOT_HELPFUL = "NotHelpful"
+    NEVER = "Never"
+    TERMINATING_VICTIM = "TerminatingVictim"
+    NO_CANDIDATE = "NoCandidate"
+    PREEMPTS = "Preempts"
+
+
+class MessageForm(StrEnum):
+    """The form of a scheduler's message.
+
+    ``NoFit``: it counts nodes by reason. ``NotTried``: the pod was rejected before any node was tried. ``NoNodes``: the
+    cluster has no nodes. ``BeingDeleted``: the pod is being deleted. ``Waits``: the pod does not enter the queue yet.
+    ``Permit``: a plugin held the pod back after a node was chosen. ``Binding``: a node was chosen, and what follows
+    failed. ``PluginError``: a plugin failed. ``OtherScheduler``: it is not a message of kube-scheduler.
+    """
+
+    NO_FIT = "NoFit"
+    NOT_TRIED = "NotTried"
+    NO_NODES = "NoNodes"
+    BEING_DELETED = "BeingDeleted"
+    WAITS = "Waits"
+    PERMIT = "Permit"
+    BINDING = "Binding"
+    PLUGIN_ERROR = "PluginError"
+    OTHER_SCHEDULER = "OtherScheduler"
+
+
+class MessageReason(SparseRecord, frozen=True, kw_only=True):
+    """A reason in a scheduler's message, verbatim in ``text``.
+
+    ``nodes`` is the number of nodes that it counts, ``None`` if it counts none. ``subject`` is what it names: the
+    resource, the taint (``key=value``), the claim, the class, the plugin. ``since`` and ``until`` are the first and
+    last minor version with this wording, of those from 1.18 to 1.37; empty if it has no limit there.
+    """
+
+    text: str
+    topic: ReasonTopic
+    nodes: int | None = None
+    subject: str = ""
+    since: str = ""
+    until: str = ""
+
+
+class SchedulerMessage(SparseRecord, frozen=True, kw_only=True):
+    """What a scheduler's message says, part by part.
+
+    ``nodes`` is the number of nodes of the cluster that it states, ``None`` if it states none. ``reasons`` are those of
+    nodes, the most frequent first; ``preemption`` those for which preemption does not help. It has no part about
+    preemption unless ``has_preemption``. ``counted`` is the sum of the ``reasons``: a node counts several times if it
+    has several reasons. ``is_cut``: the end of the message is missing. ``plugin`` is the plugin that it names, and
+    ``scheduler`` the program, if it is not kube-scheduler. ``since`` and ``until`` limit the versions that have all of
+    these wordings.
+    """
+
+    message: str
+    form: MessageForm
+    nodes: int | None = None
+    counted: int = 0
+    reasons: list[MessageReason] = []
+    has_preemption: bool = False
+    preemption: list[MessageReason] = []
+    is_cut: bool = False
+    plugin: str = ""
+    scheduler: str = ""
+    since: str = ""
+    until: str = ""
+
+
+class QuotaUse(SparseRecord, frozen=True, kw_only=True):
+    """A ResourceQuota that applies to the pod (``namespace/name``), with its usage and limits as quantities.
+
+    ``rejects`` is the API server's message if the quota rejects one more pod like it.
+    """
+
+    quota: str
+    used: dict[str, str]
+    hard: dict[str, str]
+    rejects: str = ""
+
+
+class BudgetState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
+    """A PodDisruptionBudget that selects the pod (``namespace/name``), with the numbers of its status."""
+
+    budget: str
+    disruptions_allowed: int
+    current_healthy: int
+    desired_healthy: int
+    expected_pods: int
+
+
+class OwnerState(SparseRecord, frozen=True, kw_only=True):
+    """The workload of the pod (``Deployment shop/api``), and its pods that have not finished.
+
+    ``desired`` is the number of pods that it wants, ``None`` if the input does not have the workload. ``on_nodes`` are
+    the pods that have a node, and ``ready`` those that are ready.
+    """
+
+    workload: str
+    desired: int | None = None
+    pods: int = 0
+    on_nodes: int = 0
+    ready: int = 0
+    missing_pods: list[MissingPods] = []
+
+
+class KnownFacts(SparseRecord, frozen=True, kw_only=True):
+    """What the input says about a pod, at the time ``at``, without a verdict.
+
+    ``message`` is the scheduler's last message about it, from its condition or from an event; it was first reported at
+    ``since`` and last at ``last_attempt``, and ``scheduling`` is what it says. ``quotas`` and ``budgets`` are those
+    that apply to it. Of the ``unknown`` kinds, the input does not have all objects. ``has_unknown_priority``: the
+    priority of its class could not be read.
+    """
+
+    at: datetime | None = None
+    message: str = ""
+    scheduling: SchedulerMessage | None = None
+    since: datetime | None = None
+    last_attempt: datetime | None = None
+    owner: OwnerState | None = None
+    quotas: list[QuotaUse] = []
+    budgets: list[BudgetState] = []
+    unknown: list[str] = []
+    has_unknown_priority: bool = False

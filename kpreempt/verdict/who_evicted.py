@@ -16,7 +16,8 @@ from kpreempt.verdict.status import Outcome, Status
 class PodPhase(StrEnum):
     """The current state of a pod.
 
-    ``NotFound``: the pod is not in the cluster. ``Unknown``: not even the pod's name is known.
+    ``NotFound``: the pod is not in the cluster. ``Unknown``: not even its name is known. ``NotRead``: it may be in
+    the cluster, because not all pods could be read.
     """
 
     RUNNING = "Running"
@@ -25,6 +26,7 @@ class PodPhase(StrEnum):
     FINISHED = "Finished"
     NOT_FOUND = "NotFound"
     UNKNOWN = "Unknown"
+    NOT_READ = "NotRead"
 
 
 class PodLocation(Record, frozen=True, kw_only=True, omit_defaults=True):

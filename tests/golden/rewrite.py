@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden import answers, checks, examples, explain_screens, plugins, screens, sweeps, volcano
+from tests.golden import answers, checks, examples, explain_screens, permissions, plugins, screens, sweeps, volcano
 from tests.golden.cases import ROOT, case_names, expected_files, explain
 
 
@@ -30,7 +30,7 @@ def main(names: list[str]) -> int:
 
 
 def _rewrite_answers() -> None:
-    for module in (answers, explain_screens, volcano, checks, plugins, examples, screens, sweeps):
+    for module in (answers, explain_screens, volcano, checks, plugins, examples, screens, permissions, sweeps):
         for name in module.ANSWERS:
             path = module.ROOT / name
             with tempfile.TemporaryDirectory() as folder:

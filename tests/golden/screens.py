@@ -87,7 +87,7 @@ class _Terminal(io.StringIO):
 
 
 @contextmanager
-def _terminal(width: int, height: int) -> Iterator[_Terminal]:
+def terminal(width: int, height: int) -> Iterator[_Terminal]:
     """Standard output, without color."""
     environment = {"COLUMNS": str(width), "LINES": str(height), "NO_COLOR": "1"}
     shown = _Terminal()
@@ -98,7 +98,7 @@ def _terminal(width: int, height: int) -> Iterator[_Terminal]:
 def answer(name: str, folder: Path) -> str:
     """The screen of a terminal with the size in the name."""
     command, width, height = ANSWERS[name]
-    with _terminal(width, height) as shown:
+    with terminal(width, height) as shown:
         if command == _WATCH:
             _watch(folder / "cluster.yaml")
             return "".join(f"{frame}{'-' * width}\n" for frame in _frames(shown.getvalue()))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import checks, examples, explain_screens, plugins, screens, sweeps, volcano
+from tests.golden import checks, examples, explain_screens, permissions, plugins, screens, sweeps, volcano
 from tests.golden.answers import ANSWERS, ROOT, answer
 from tests.golden.cases import case_names, expected_files, explain
 
@@ -55,6 +55,26 @@ def test_a_terminal_shows_what_is_recorded_and_all_of_it_on_one_screen(name: str
     command, width, height = screens.ANSWERS[name]
     frames = text.split("-" * width + "\n")
     assert all(len(frame.splitlines()) < height for frame in frames if command != "at-risk")
+
+
+@pytest.mark.parametrize("name", permissions.ANSWERS)
+def test_a_user_who_may_read_only_a_part_sees_what_is_recorded(name: str, tmp_path: Path) -> None:
+    text = permissions.answer(name, tmp_path)
+    assert text == (permissions.ROOT / name).read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 24
+    assert max(map(len, text.splitlines())) <= 80
+    _, role = permissions.ANSWERS[name]
+    # Whatever is cut off, the first lines name every permission that the answer lacks.
+    lead = " ".join(text.split())
+    is_answered = name.startswith("who-evicted-")
+    missing = {
+        "edit": "list nodes, pods (cluster-wide)",
+        "view": "list nodes (cluster-wide)",
+        "dump": "kubectl get nodes",
+    }
+    if is_answered:
+        missing = {"edit": "list pods (cluster-wide)", "view": "", "dump": ""}
+    assert missing[role] in lead
 
 
 @pytest.mark.parametrize("name", sweeps.ANSWERS)

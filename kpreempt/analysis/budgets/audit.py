@@ -28,13 +28,13 @@ from kpreempt.analysis.budgets.protection import Protection, Workloads
 from kpreempt.analysis.budgets.remedies import BudgetRemedies, always, total_of
 from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.explain.pods import described
+from kpreempt.analysis.explain.pods import described, summed_up
 from kpreempt.analysis.hypothetical_pods import PrioritySearch, free_amounts_on
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.unread import BUDGETS, unread_events, unread_for_budgets
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, is_partial, lacks_all_nodes
 from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import ClusterSummary, Outcome, Verdict
@@ -48,6 +48,7 @@ from kpreempt.verdict.budgets import (
     Severity,
     ViolatingPriority,
 )
+from kpreempt.verdict.unread import unread_of
 
 
 def audit_budgets(
@@ -89,12 +90,15 @@ def audit_budgets(
         assumptions += unread_for_budgets(cluster, [pod for budget in selected for pod in protection.pods_of(budget)])
         may_be_listed = BUDGETS not in cluster.unread
         unprotected = unprotected_workloads(cluster, protection, workloads, selection) if may_be_listed else []
-    pending = [pod for pod in pending_pods(cluster) if pod.metadata.deletion_timestamp is None] if items else []
+    # Without all nodes and pods, it is unknown what pending pods would preempt.
+    is_known = not is_partial(cluster)
+    assumptions += [] if is_known else unread_of(cluster, ["Node", "Pod"])
+    pending = [pod for pod in pending_pods(cluster) if items and is_known and pod.metadata.deletion_timestamp is None]
     decided: list[tuple[Pod, Verdict]] = []
     unsearched = 0
     remedies = BudgetRemedies(cluster, sizes, owners=owners, has_time=has_time)
     preemptions: PreemptionRemedies | None = None
-    if items:
+    if items and is_known:
         assumptions += unread_events(cluster)
         with phases.phase("prepare"):
             prepared = scheduler.prepare(cluster, now=at)
@@ -141,6 +145,8 @@ def audit_budgets(
     names = {node.name for node in cluster.nodes}
     num_pods = sum(pod.spec.node_name in names and not pod.is_terminal for pod in cluster.pods)
     counted = decided[0][1].cluster if decided else ClusterSummary(len(names), num_pods)
+    if lacks_all_nodes(cluster):
+        counted = summed_up(cluster, context.now)
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     return BudgetAudit(
         algorithm=scheduler.algorithm,

@@ -42,6 +42,7 @@ from kpreempt.analysis.check.simulations import (
 )
 from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, of_rejected_pods, removals
 from kpreempt.analysis.check.unread import unread_except_workloads, unread_policies, unread_quotas
+from kpreempt.analysis.check.without_nodes import without_simulation
 from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import allocatable_of
@@ -50,7 +51,7 @@ from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, cannot_simulate
 from kpreempt.model.documents import mapping_in
 from kpreempt.model.meta import grouped
 from kpreempt.model.pod import Pod
@@ -68,7 +69,7 @@ from kpreempt.verdict.check import (
     Range,
 )
 from kpreempt.verdict.records import SETTING_UNMODELED
-from kpreempt.verdict.unread import unreadable_of
+from kpreempt.verdict.unread import unread_of, unreadable_of
 
 _PODS = "pods"
 
@@ -125,6 +126,7 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         *check_input.assumptions,
         *of_settings(scheduler),
         *_method_assumptions(check_input, scheduler.algorithm),
+        *(unread_of(check_input.cluster, ["Node", "Pod"]) if cannot_simulate(check_input.cluster) else []),
     ]
 
     budgets = dict(budgets_of(check_input.plan))
@@ -201,6 +203,8 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         assumptions=list(dict.fromkeys([*general, *check_input.plan.assumptions, *assumed, *extra])),
         **judgment.fields,
     )
+    if cannot_simulate(check_input.cluster):
+        check = without_simulation(check)
     return CheckedRollout(check, check_input.plan, [judgment.shown, *simulated], suppressions)
 
 

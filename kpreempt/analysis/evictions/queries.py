@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable
 
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.evictions.reader import EvictionReader
+from kpreempt.analysis.evictions.reader import EvictionReader, unread_for_evictions
 from kpreempt.analysis.preempted_by import location_of
-from kpreempt.analysis.unread import unread_events
 from kpreempt.analysis.workload.in_cluster import (
     WorkloadName,
     pods_of_workload,
@@ -109,7 +108,7 @@ def _answer(
         running=running,
         items=sorted(found, key=time_of, reverse=True),
         sources=reader.sources(),
-        assumptions=unread_events(cluster),
+        assumptions=unread_for_evictions(cluster, [item for each in found for item in each.items]),
     )
 
 

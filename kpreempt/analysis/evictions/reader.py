@@ -35,6 +35,8 @@ from kpreempt.model.terminations import (
     termination_in,
     terminations_of,
 )
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import unreadable_of
 from kpreempt.verdict.who_evicted import (
     AlikePods,
     EvictionsOfPod,
@@ -83,6 +85,13 @@ class _Text(NamedTuple):
     owner: str = ""
     request: AuditRequest | None = None
     preemption: Preemption | None = None
+
+
+def unread_for_evictions(cluster: ClusterSnapshot, items: Iterable[PodTermination]) -> list[Assumption]:
+    """Events that could not be read, and pods if one of them may be a preemptor."""
+    preemptors = (each.preemption.preemptor for each in items if each.preemption is not None)
+    lacks_preemptor = any(each is not None and each.phase is PodPhase.NOT_READ for each in preemptors)
+    return [*unread_events(cluster), *(unreadable_of(cluster, ["Pod"]) if lacks_preemptor else [])]
 
 
 class EvictionReader:
@@ -146,7 +155,9 @@ class EvictionReader:
         """What was looked at."""
         audit = self._audit
         return Sources(
-            has_events=bool(self._cluster.events) or bool(self._cluster.skipped.get("Event")),
+            has_events=bool(self._cluster.events)
+            or bool(self._cluster.skipped.get("Event"))
+            or "Event" in self._cluster.listed,
             events=self._num_events,
             events_since=min(self._times, default=None),
             events_until=max(self._times, default=None),
@@ -167,7 +178,7 @@ class EvictionReader:
             finalizers=pod.metadata.finalizers if pod is not None else [],
             items=items,
             sources=self.sources(),
-            assumptions=unread_events(self._cluster),
+            assumptions=unread_for_evictions(self._cluster, items),
         )
 
     def terminations(self, key: str, *, with_alike: bool = False) -> list[PodTermination]:

@@ -24,14 +24,8 @@ from kpreempt.model.event import (
 )
 from kpreempt.model.pod import Pod
 from kpreempt.model.terminations import termination_in, terminations_of
-from kpreempt.verdict.messages import (
-    EventTopic,
-    ExplainedEvent,
-    ExplainedEvents,
-    ExplainedObject,
-    MessageForm,
-    SchedulerMessage,
-)
+from kpreempt.verdict.messages import EventTopic, ExplainedEvent, ExplainedEvents, ExplainedObject
+from kpreempt.verdict.waiting import MessageForm, SchedulerMessage
 from kpreempt.verdict.who_evicted import PodTermination
 from kpreempt.verdict.workload import FailedCreation
 

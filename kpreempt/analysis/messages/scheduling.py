@@ -15,8 +15,8 @@ import msgspec
 
 from kpreempt.analysis.pending.states import counts_in, split_preemption
 from kpreempt.model.event import counted_nodes
-from kpreempt.verdict.messages import MessageForm, MessageReason, ReasonTopic, SchedulerMessage
 from kpreempt.verdict.status import FOUND_PLACEMENT
+from kpreempt.verdict.waiting import MessageForm, MessageReason, ReasonTopic, SchedulerMessage
 
 # The scheduler cuts the message of an event at 1,024 characters; conditions may be longer.
 _LONGEST = 32_768

@@ -31,7 +31,7 @@ from kpreempt.analysis.algorithms import (
     pods_by_node,
     timed_by_part,
 )
-from kpreempt.analysis.explain.pods import described
+from kpreempt.analysis.explain.pods import described, summed_up
 from kpreempt.analysis.explain.remedies import RemediesFound, Situation, find_remedies
 from kpreempt.analysis.nodes.copies import (
     Added,
@@ -60,7 +60,7 @@ from kpreempt.analysis.queue.serving import Draws, Server, with_reasons
 from kpreempt.analysis.queue.waiting import queue_of, queue_positions, waiting_pods
 from kpreempt.analysis.unread import unread_events
 from kpreempt.analysis.workload.placing import CHOICES, Placing
-from kpreempt.model.cluster import ClusterSnapshot, may_lack_nodes
+from kpreempt.model.cluster import ClusterSnapshot, KindState, is_partial, lacks_all_nodes, may_lack_nodes, state_of
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.assumptions import claims_of
@@ -124,9 +124,11 @@ def explain_pending(
         prepared = scheduler.prepare(cluster, now=at)
 
     def read(verdict: Verdict) -> Verdict:
-        if may_lack_nodes(cluster) and verdict.outcome is Outcome.UNCERTAIN:
+        if is_partial(cluster) and verdict.outcome is Outcome.UNCERTAIN:
             # What the scheduler says about the other nodes, or about none, is not known.
-            verdict = replace(verdict, message="", reason="not all nodes are in the input")
+            missing = "not all nodes are" if may_lack_nodes(cluster) else "not all pods are"
+            missing = "no node is" if lacks_all_nodes(cluster) else missing
+            verdict = replace(verdict, message="", reason=f"{missing} in the input")
         # Rejections and remedies need the filter results of every node.
         return verdict if verdict.outcome.stays_pending else _as_read(verdict)
 
@@ -145,6 +147,9 @@ def explain_pending(
         phases=phases,
     )
     positions = queue_positions(queue_of(scheduler, waiting, at, scheduler.queue_rules(lambda: prepared, phases)))
+    if state_of(cluster, "Pod") is KindState.UNREADABLE:
+        # Pods that could not be read are in the same queue.
+        positions = {}
     placed = [
         Decided(
             pod,
@@ -161,8 +166,8 @@ def explain_pending(
         *other_node_counts(selected, cluster, at),
     ]
     placed.sort(key=_place)
-    # Without all nodes, what becomes of the queue is unknown.
-    is_known = not may_lack_nodes(cluster)
+    # Without all nodes and pods, what becomes of the queue is unknown.
+    is_known = not is_partial(cluster)
     served = ServedQueue(is_complete=False)
     served_assumptions: Sequence[Assumption] = ()
     if is_known:
@@ -189,6 +194,8 @@ def explain_pending(
             within = timed_by_part(scheduler, phases)
             new_nodes = more_nodes(cluster, within, prepared, queue, now=at, num_omitted=num_omitted)
     counted = placed[0].verdict.cluster if placed else ClusterSummary(nodes=len(cluster.nodes))
+    if lacks_all_nodes(cluster):
+        counted = summed_up(cluster, context.now)
     return PendingPods(
         algorithm=scheduler.algorithm,
         at=at,
@@ -354,6 +361,9 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
         return verdict.reason if is_included else f"{verdict.reason}: {verdict.message}"
     if verdict.outcome.finds_node:
         return cause_of(verdict.message)
+    if verdict.outcome is Outcome.UNCERTAIN and not verdict.message and (rejection := rejection_of(pod)) is not None:
+        # What the scheduler last said is all that is known.
+        return cause_of(rejection.message)
     _, preemption = causes_in(verdict.message)
     own = [part for part in preemption if part.startswith("not eligible")]
     return ", ".join([cause_of(verdict.message) or verdict.reason, *own])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kpreempt.analysis.naming import some_of
 from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
-from kpreempt.model.cluster import ClusterSnapshot, may_lack_nodes
+from kpreempt.model.cluster import ClusterSnapshot, is_partial
 from kpreempt.model.durations import go_seconds
 from kpreempt.model.event import counted_nodes
 from kpreempt.model.meta import later
@@ -118,7 +118,8 @@ def was_preempted(pod: Pod) -> bool:
 def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState | None:
     """The state of a pod with a nominated node, unless it fits there now."""
     node = pod.status.nominated_node_name
-    if not node or node in verdict.lands_on:
+    # Without a verdict, it is unknown whether preemption still helps there.
+    if not node or node in verdict.lands_on or verdict.outcome is Outcome.UNCERTAIN:
         return None
     rejection = rejection_of(pod)
     since = rejection.last_transition_time if rejection else None
@@ -193,7 +194,7 @@ def other_node_counts(pods: Iterable[Pod], cluster: ClusterSnapshot, at: datetim
     Nodes were added or removed since. It is informational only. If the input lacks nodes, that is reported elsewhere.
     """
     num_nodes = len(cluster.nodes)
-    if may_lack_nodes(cluster):
+    if is_partial(cluster):
         return []
     found: dict[int, list[tuple[Pod, PodCondition]]] = {}
     for pod in pods:

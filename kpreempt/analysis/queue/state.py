@@ -25,13 +25,14 @@ from kpreempt.analysis.algorithms import (
 from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, after_failed_attempt
 from kpreempt.analysis.queue.waiting import Waiting, queue_of, rejecting_plugins, waiting_pods
 from kpreempt.analysis.unread import unread_events
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.cluster import ClusterSnapshot, is_partial
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
 from kpreempt.schedulers.interface import QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.queue import PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
+from kpreempt.verdict.unread import unread_of
 
 _MAX_BACKOFF_OF_FIFO = timedelta(seconds=60)
 
@@ -63,10 +64,14 @@ def scheduling_queue(
     simulation = QueueSimulation(queue, queue_cluster, scheduler.scheduler_names, rejectors)
     with phases.phase("events"):
         steps = list(simulation.apply(events))
+    is_cut = is_partial(cluster)
     return SchedulingQueueState(
         algorithm=scheduler.algorithm,
         at=steps[-1].time if steps else at,
-        items=simulation.pods(),
+        # Without nodes and all pods, it is unknown which plugins rejected a pod.
+        items=[msgspec.structs.replace(each, rejected_by=[]) for each in simulation.pods()]
+        if is_cut
+        else simulation.pods(),
         nominated=queue.nominated(),
         scheduling_cycle=queue.scheduling_cycle,
         move_request_cycle=queue.move_request_cycle,
@@ -75,6 +80,7 @@ def scheduling_queue(
         assumptions=[
             *context.assumptions,
             *unread_events(cluster),
+            *(unread_of(cluster, ["Node", "Pod"]) if is_cut else []),
             *_assumptions(scheduler.algorithm, queue, waiting, start),
         ],
     )

@@ -40,7 +40,7 @@ from kpreempt.verdict.budgets import (
     Severity,
 )
 from kpreempt.verdict.remedies import ChangeKind, Remedy, RemedyStage
-from kpreempt.verdict.unread import are_budgets_unread
+from kpreempt.verdict.unread import are_budgets_unread, lacks_nodes, lacks_pods
 
 _ROWS_OF_SCREEN = 12
 _COMMANDS_LISTED = 3
@@ -53,6 +53,8 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
     if audit.items:
         nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} tried"
+        if lacks_nodes(audit.assumptions) or lacks_pods(audit.assumptions):
+            pending = "preemptions are unknown: no pending pod was tried"
         facts.append(" · ".join(filter(None, (nodes, pods, audit.algorithm, pending))))
     if untried := not_tried(audit.search):
         facts.append(untried)

@@ -92,6 +92,10 @@ def _some(rules: Sequence[str]) -> str:
 def tally(check: Check) -> list[str]:
     """The figures that matter, each with its noun: victims, violations, depth, pending pods, and how it ends."""
     simulation = check.simulation
+    refused = sum(each.pods for each in simulation.rejected)
+    of_quotas = [f"{count(refused, 'pod')} rejected by quota"] if refused else []
+    if simulation.end is SimulationEnd.NOT_SIMULATED:
+        return [*of_quotas, end_text(simulation.end, 0)]
     violations = sum(budget.violations for budget in simulation.budgets)
     ran = sum(pod.was_running for pod in simulation.pending)
     unplaced = sum(not pod.was_running and not pod.pending_before for pod in simulation.pending)
@@ -108,8 +112,7 @@ def tally(check: Check) -> list[str]:
     if deleted := [each for each in check.changes if each.is_unlisted_deletion and each.pods]:
         pods = count(sum(len(each.pods) for each in deleted), "pod")
         figures.append(f"{count(len(deleted), 'workload')} with {pods} deleted (unlisted)")
-    if refused := sum(each.pods for each in simulation.rejected):
-        figures.append(f"{count(refused, 'pod')} rejected by quota")
+    figures += of_quotas
     if violations:
         figures.append(count(violations, "budget violation"))
     if simulation.depth > 1:
@@ -277,6 +280,7 @@ _ENDS: dict[str, str] = {
     SimulationEnd.SETTLED: "settled",
     SimulationEnd.LOOP: "never settles",
     SimulationEnd.ABORTED: "stopped",
+    SimulationEnd.NOT_SIMULATED: "not simulated",
 }
 
 

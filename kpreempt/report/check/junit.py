@@ -97,6 +97,8 @@ def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
         more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
         message = xml_text(f"{plain(status_phrase(findings[0]))}{more}")
         inner = f'<skipped type="{findings[0].status}" message="{message}">{_body(findings, page)}</skipped>'
+    elif not result.is_evaluated:
+        inner = '<skipped type="NotEvaluated" message="not evaluated: the input lacks nodes or pods"/>'
     elif not result.is_on:
         inner = '<skipped type="Off" message="the rule is off"/>'
     else:

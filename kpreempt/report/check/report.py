@@ -57,8 +57,8 @@ from kpreempt.report.simulation_words import clock
 from kpreempt.report.simulations import broken_dependencies, budgets, evicted, pending, timeline, workloads
 from kpreempt.verdict.check import ChangeKind, Check, DriftKind, FindingStatus, GateFinding, NodeUtilization, RuleResult
 from kpreempt.verdict.drain import Drain
-from kpreempt.verdict.simulation import Displaced
-from kpreempt.verdict.unread import are_budgets_unread
+from kpreempt.verdict.simulation import Displaced, SimulationEnd
+from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 
 _CHANGES_SHOWN = 8
 _FINDINGS_SHOWN, _CARDS_OF_DOCUMENT = 10, 30
@@ -102,6 +102,8 @@ def report(check: Check, options: RenderOptions) -> Report:
     gate = gate_phrases(check)
     summary = (*summary_phrase(check), ".")
     verdict = f"{plain(verdict_phrase(check))}."
+    if check.simulation.end is SimulationEnd.NOT_SIMULATED:
+        verdict = f"{verdict} {absent_sentence(check.assumptions)}"
     sentences = (*summary, f" {verdict}")
     is_document = options.extent is Extent.DOCUMENT
     return Report(
@@ -316,7 +318,8 @@ def _rules(check: Check, options: RenderOptions) -> Section:
     """``RULES``: the violated rules, or all in full reports, with their limits and measured values."""
     on = [each for each in check.rules if each.is_on]
     broken = {finding.rule for finding in check.findings}
-    passing = [str(each.rule) for each in on if each.rule not in broken]
+    passing = [str(each.rule) for each in on if each.is_evaluated and each.rule not in broken]
+    unknown = [str(each.rule) for each in on if not each.is_evaluated]
     off = [str(each.rule) for each in check.rules if not each.is_on]
     rows: list[list[Words]] = [
         [
@@ -331,10 +334,12 @@ def _rules(check: Check, options: RenderOptions) -> Section:
     titles = columns("RULE", "RESULT", "MEASURED", "REQUIREMENT")
     return Section(
         "RULES",
-        f"{count(len(passing), 'rule')} passed{f', {len(off):,} off' if off else ''}",
+        f"{count(len(passing), 'rule')} passed{f', {len(unknown):,} not evaluated' if unknown else ''}"
+        f"{f', {len(off):,} off' if off else ''}",
         [
             Table(titles, rows, noun="rule", caption="The rules of the gate", shown=_RULES_SHOWN, is_main=True),
             Sentence((Span("passed: ", "dim"), ", ".join(passing)) if passing and not options.is_full else ""),
+            Sentence((Span("not evaluated: ", "dim"), ", ".join(unknown)) if unknown and not options.is_full else ""),
             Sentence((Span("off: ", "dim"), ", ".join(off)) if off and options.is_full else ""),
         ],
     )
@@ -353,6 +358,8 @@ def _measured(rule: RuleResult) -> str:
 def _result(rule: RuleResult) -> Phrase:
     others = ((rule.waived, "waived"), (rule.accepted, "accepted"), (rule.not_new, "not new"))
     suppressed = [f"{number:,} {words}" for number, words in others if number]
+    if not rule.is_evaluated:
+        return (Span("not evaluated", "warn"),)
     if rule.failures:
         result = Span(f"✗ {count(rule.failures, 'finding')}", "bad")
     elif rule.warnings:

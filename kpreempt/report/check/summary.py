@@ -19,6 +19,7 @@ from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, Simulatio
 from kpreempt.verdict.unread import LIST
 
 _CLAUSES_SHOWN = 4
+_NOT_SIMULATED = "where pods land, and what they evict, is unknown without all nodes and pods"
 # Their pods end by themselves, or are listed as lost.
 _NEVER_DOWN = ("Pod ", "Job ", "CronJob ")
 
@@ -36,6 +37,8 @@ def summary_phrase(check: Check) -> Phrase:
     if isinstance(check, Drain):
         return drain_summary(check)
     clauses = [*_damage(check.findings), *_harm(check)]
+    if check.simulation.end is SimulationEnd.NOT_SIMULATED:
+        return _joined([*clauses[:_CLAUSES_SHOWN], (_NOT_SIMULATED,)], "; ")
     if clauses:
         which = "case" if check.explored_all else f"of {check.runs:,} runs"
         worst: Phrase = (f"in the worst {which}, ",) if len(check.outcomes) > 1 else ()

@@ -41,7 +41,7 @@ def headline(verdict: Verdict) -> Phrase:
 
 def unknown_sentence(verdict: Verdict) -> str:
     """A sentence on what the input lacks, unless that is why the outcome is uncertain."""
-    is_said = verdict.outcome is Outcome.UNCERTAIN and lacks_nodes(verdict.assumptions)
+    is_said = verdict.known is None and verdict.outcome is Outcome.UNCERTAIN and lacks_nodes(verdict.assumptions)
     others = [each for each in verdict.assumptions if not (is_said and each.subject == "Node")]
     return absent_sentence(others)
 
@@ -51,6 +51,8 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
 
     At most ``kinds`` kinds of rejection are listed, most frequent first; the nodes of the others are counted.
     """
+    if verdict.known is not None and verdict.outcome is Outcome.UNCERTAIN:
+        return _without_nodes(verdict)
     outcome = _never(verdict, kinds) if verdict.outcome.stays_pending else _HEADLINES[verdict.outcome](verdict)
     deadlock = next((each for each in verdict.causes if each.kind is CauseKind.ROLLOUT_DEADLOCK), None)
     if deadlock is not None:
@@ -66,11 +68,7 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
             return current
         current = (*current, "If it were recreated: ")
     elif pod.current_phase:
-        verb = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}.get(
-            pod.current_phase, "is"
-        )
-        node = (" on ", strong(pod.current_node)) if pod.current_node else ()
-        current = (strong(pod_name(verdict)), f" {verb}", *node, ". If it were recreated: ")
+        current = (*_now(verdict), "If it were recreated: ")
     return (*current, *outcome, *_health(verdict), *_sentences(chance_of_volumes(verdict), _why_pending(verdict)))
 
 
@@ -82,6 +80,27 @@ def _health(verdict: Verdict) -> Phrase:
 
     warning = warning_about(verdict.cluster.unhealthy, destinations(verdict))
     return (" ", Span(warning, "bad")) if warning else ()
+
+
+def _without_nodes(verdict: Verdict) -> Phrase:
+    """What the pod does now, and that there is no verdict on it."""
+    from kpreempt.report.explain.known import no_verdict  # noqa: PLC0415 - rarely needed
+    from kpreempt.report.explain.still_pending import before_outcome  # noqa: PLC0415
+
+    pod, name = verdict.pod, pod_name(verdict)
+    missing = (*no_verdict(verdict, name), *_sentences(_why_pending(verdict)))
+    if verdict.on_node is not None:
+        return (*before_outcome(verdict, name), *missing)
+    return (*_now(verdict), *missing) if pod.current_phase else missing
+
+
+def _now(verdict: Verdict) -> Phrase:
+    """The sentence on what an existing pod that needs no node does now."""
+    pod = verdict.pod
+    verbs = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}
+    verb = verbs.get(pod.current_phase or "", "is")
+    node = (" on ", strong(pod.current_node)) if pod.current_node else ()
+    return (strong(pod_name(verdict)), f" {verb}", *node, ". ")
 
 
 def _why_pending(verdict: Verdict) -> str:
@@ -103,6 +122,8 @@ def pod_facts(verdict: Verdict) -> Phrase:
     pod = verdict.pod
     class_name = f' "{pod.priority_class_name}"' if pod.priority_class_name else ""
     facts = [f"priority {pod.priority:,}{class_name}"]
+    if verdict.known is not None and verdict.known.has_unknown_priority:
+        facts = [f"priority unknown{class_name}"]
     facts += [f"{resource} {format_amount(resource, amount)}" for resource, amount in pod.requests.items() if amount]
     if pod.origin:
         facts.append(f"from {pod.origin}")

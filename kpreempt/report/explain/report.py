@@ -154,6 +154,11 @@ def _in_one_line(verdict: Verdict) -> Phrase:
 
 def _lead(verdict: Verdict) -> Phrase:
     """The first sentences, on the pod or on all pods of the workload."""
+    if verdict.workload is not None and verdict.known is not None:
+        from kpreempt.report.explain.known import no_verdict  # noqa: PLC0415 - rarely needed
+
+        unknown = unknown_sentence(verdict)
+        return (*no_verdict(verdict, verdict.workload.workload), *((" ", Span(unknown, "warn")) if unknown else ()))
     if verdict.workload is not None:
         unknown = unknown_sentence(verdict)
         return (*headline_of(verdict.workload), *((" ", Span(unknown, "warn")) if unknown else ()))
@@ -165,7 +170,8 @@ def _lead(verdict: Verdict) -> Phrase:
 def _cluster(verdict: Verdict) -> tuple[str, str]:
     """The scheduler, and the size, age and version of the cluster; the version only if it is not the scheduler's."""
     cluster = verdict.cluster
-    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
+    nodes = count(cluster.nodes, "node") if verdict.known is None else "no nodes read"
+    facts = [nodes, count(cluster.pods, "pod")]
     if cluster.version and not cluster.version.startswith(f"v{verdict.algorithm.removeprefix('kube-')}."):
         facts.append(cluster.version)
     if cluster.age_seconds is not None:
@@ -196,6 +202,8 @@ def _counts(verdict: Verdict) -> list[Count]:
 
 def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """All sections on a pod, after those on its workload."""
+    if verdict.known is not None:
+        return _known(verdict)
     sections = replica_sections(verdict.workload) if verdict.workload is not None else []
     if verdict.cluster.unhealthy:
         from kpreempt.report.node_health import health_section  # noqa: PLC0415 - most clusters have no such node
@@ -275,6 +283,16 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         ),
         *assumption_sections(verdict.assumptions),
     ]
+
+
+def _known(verdict: Verdict) -> list[Section]:
+    """The sections on a pod, or on the first pod of a workload, without a verdict."""
+    from kpreempt.report.explain.known import known_sections  # noqa: PLC0415 - rarely needed
+    from kpreempt.report.explain.still_pending import pending_section  # noqa: PLC0415
+
+    is_waiting = verdict.still_pending is not None or verdict.on_node is not None
+    pending = [pending_section(verdict, _STILL_PENDING)] if is_waiting else []
+    return [*pending, *known_sections(verdict), *assumption_sections(verdict.assumptions)]
 
 
 def _autoscaling(verdict: Verdict, options: RenderOptions) -> Section:
@@ -392,7 +410,7 @@ def _more(verdict: Verdict) -> list[tuple[str, str]]:
         return [("-v", "every filter, the dry run, all changes")]
     if verdict.outcome == Outcome.REJECTED:
         return []
-    if verdict.outcome == Outcome.NOT_SCHEDULED:
+    if verdict.outcome == Outcome.NOT_SCHEDULED or verdict.known is not None:
         return [("-v", "")]
     what = "dry run, choice" if verdict.candidates else "scores" if verdict.feasible_nodes else "every rejection"
     hints = [("-v", what)]

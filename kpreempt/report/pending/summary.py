@@ -86,9 +86,9 @@ def _others(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Ro
         yield f"{number:,} in a {_cut(cause_in_words(cause), max(longest, _LONGEST_CAUSE))}", "bad"
     if rest := [item for item in left if item.pod not in deadlocked]:
         yield f"{len(rest):,} {agree(len(rest), 'stays')} pending{_causes(rest, longest)}", "bad"
-    # If the input lacks nodes, the queue is not served.
-    if number := sum(item.in_turn is None and item.state not in SHOWN_STATES for item in items):
-        yield f"{number:,} {agree(number, 'is')} uncertain", "warn"
+    # If the input lacks nodes or pods, the queue is not served.
+    if unknown := [item for item in items if item.in_turn is None and item.state not in SHOWN_STATES]:
+        yield f"{len(unknown):,} without a verdict{_causes(unknown, longest)}", "warn"
     if gated := [item for item in items if item.state == PendingState.GATED]:
         gates = dict.fromkeys(gate for item in gated for gate in item.gates)
         yield f"{len(gated):,} gated ({_cut(join_names(list(gates), limit=_CAUSES), longest)})", ""
@@ -121,7 +121,9 @@ def _reason(item: PendingPod, longest: int) -> str:
     if item.rejections and reasons == item.reasons:
         kinds = _KINDS if longest == _SHORT else _UNLIMITED
         return rejections_in_words(item.rejections, kinds)
-    return _cut(", ".join(reasons) or item.cause, longest)
+    # That no node is known is not a reason of the scheduler.
+    is_unknown = item.outcome is Outcome.UNCERTAIN and item.cause == item.reason
+    return _cut(", ".join(reasons) or ("" if is_unknown else item.cause), longest)
 
 
 def _cut(text: str, longest: int) -> str:
@@ -383,6 +385,8 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         else:
             named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_LISTED)
         return (named, *violations, order)
+    if item.outcome is Outcome.UNCERTAIN and not item.message and item.scheduler_message:
+        return (f"scheduler{ago(item.last_attempt or item.since, at)}: {item.cause}",)
     # The reasons with their node counts, the claims, and what else keeps preemption from helping.
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason
     ineligible = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]

@@ -9,7 +9,7 @@ from kpreempt.report.blocks import Report, text_of
 from kpreempt.report.messages import PodInMessage, lead_of_message, message_sections, versions_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.terminal import render_text
-from kpreempt.verdict.messages import MessageForm, ReasonTopic
+from kpreempt.verdict.waiting import MessageForm, ReasonTopic
 
 T, F = ReasonTopic, MessageForm
 HELPLESS = " preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."

@@ -200,11 +200,36 @@ def test_an_unknown_kind_is_refused_with_the_nearest(on: Any) -> None:
     assert "resourcequota" in run.complaint.splitlines()[1]
 
 
-@pytest.mark.parametrize("command", ["explain", "check", "drain", "compare"])
-def test_without_nodes_there_is_no_verdict(on: Any, command: str) -> None:
+def test_without_nodes_a_pod_gets_no_verdict(on: Any) -> None:
+    lacking = [each for each in FULL if each["kind"] != "Node"]
+    run = on("explain", lacking, "--exit-code", change=[POD])
+    assert run.returncode == 13
+    assert one_line(run.stdout).startswith("No verdict on shop/urgent without nodes. The snapshot has no nodes: add")
+    # Nothing is said about nodes that are not known.
+    assert "0/0" not in run.stdout
+    assert "no nodes available" not in run.stdout
+
+
+def test_without_nodes_no_change_passes_and_what_needs_none_is_checked(on: Any) -> None:
+    lacking = [each for each in [*FULL, BUDGET] if each["kind"] != "Node"]
+    weaker = {**BUDGET, "spec": {**BUDGET["spec"], "minAvailable": 0}}
+    run = on("check", lacking, "-o", "json", change=[POD, weaker])
+    answer = json.loads(run.stdout)
+    assert (run.returncode, answer["passed"], answer["simulation"]["end"]) == (1, False, "NotSimulated")
+    assert ("absent-kinds", "Node") in broken(run)
+    unknown = {each["rule"] for each in answer["rules"] if each.get("isEvaluated") is False}
+    assert {"require-schedulable", "max-pdb-violations", "max-pending", "min-ready"} <= unknown
+    assert not unknown & {rule for rule, _ in broken(run)}
+    waived = on("check", lacking, "--severity", "absent-kinds=warn", change=[weaker])
+    assert waived.returncode == 1
+    assert "PASS" not in waived.stdout
+
+
+@pytest.mark.parametrize("command", ["drain", "compare"])
+def test_without_nodes_there_is_no_answer(on: Any, command: str) -> None:
     lacking = [each for each in FULL if each["kind"] != "Node"]
     change = [POD] if command != "drain" else None
-    more = {"drain": ("n1",), "compare": ("--algorithms", "kube-1.33,kube-1.36")}.get(command, ())
+    more = {"drain": ("n1",), "compare": ("--algorithms", "kube-1.33,kube-1.36")}[command]
     run = on(command, lacking, *more, change=change)
     assert (run.returncode, run.stdout) == (3, "")
     assert "the input has no nodes" in run.stderr

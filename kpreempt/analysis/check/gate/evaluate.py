@@ -185,6 +185,7 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
     return RuleResult(
         rule=rule,
         is_on=rules.is_on(rule),
+        is_evaluated=True,
         limit=rules.general(rule) if rule.row.has_limit else None,
         amount=amount,
         severity=rules.severity_of(rule),

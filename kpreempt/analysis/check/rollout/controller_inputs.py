@@ -30,13 +30,13 @@ from kpreempt.controllers.deployment import DeploymentState
 from kpreempt.controllers.job import FailureRule, JobState
 from kpreempt.controllers.replacement import replacement_of
 from kpreempt.errors import NotFoundError
-from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
+from kpreempt.model.cluster import ClusterSnapshot, KindState, cannot_simulate, state_of
 from kpreempt.model.meta import Time, replace_in
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 from kpreempt.schedulers.interface import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.unread import absent
+from kpreempt.verdict.unread import absent, unreadable
 
 REJECTED_PODS = "its pods are rejected: "
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
@@ -197,11 +197,13 @@ class Prototypes:
     def of_template(self, template: PodTemplate) -> Pod:
         """The pod as the API server would store it; if it is rejected, without the offending fields, and noted.
 
-        Raises ``NotFoundError`` for a class if classes could not be read.
+        Raises ``NotFoundError`` for a class if classes could not be read, unless nothing is scheduled anyway.
         """
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
         name = pod.spec.priority_class_name
-        is_unreadable = state_of(self.cluster, "PriorityClass") is KindState.UNREADABLE
+        is_unreadable = state_of(self.cluster, "PriorityClass") is KindState.UNREADABLE and not cannot_simulate(
+            self.cluster
+        )
         origin = template.origin or f"Pod {pod.key}"
         self._check_plugins(template, origin)
         if name and name not in known_classes(self.cluster) and not is_unreadable:
@@ -235,7 +237,11 @@ class Prototypes:
         """The pod without its class, with the priority it specifies, or 0."""
         name, priority = pod.spec.priority_class_name, pod.spec.priority or 0
         if unread := self.cluster.unread.get("PriorityClass"):
-            assumption = absent("PriorityClass", unread, f'"{name}" is simulated with priority {priority}')
+            is_absent = unread.state is KindState.ABSENT
+            consequence = f'"{name}" is simulated with priority {priority}'
+            assumption = (
+                absent("PriorityClass", unread, consequence) if is_absent else unreadable("PriorityClass", unread)
+            )
             self.assumptions[assumption] = None
         return replace_in(pod, "spec", priority_class_name="", priority=priority)
 
