@@ -21,16 +21,8 @@ def narrowed(context: Context, request: Request) -> tuple[Context, Request]:
     """
     cluster = context.loaded.cluster
     only = only_namespace(cluster)
-<<<<<<< HEAD
-    if (
-        only
-        and isinstance(request, Selected | WhoEvicted)
-        and not request.namespace
-        and not getattr(request, "pod", None)
-    ):
-=======
-    if only and isinstance(request, Selected | WhoEvicted) and not request.namespace and not getattr(request, "pod", None):
->>>>>>> ce9326a8 (Document what each command answers with which permissions)
+    is_named = bool(getattr(request, "pod", None))
+    if only and isinstance(request, Selected | WhoEvicted) and not request.namespace and not is_named:
         request = request.having(namespace=only)
     shared = ("Pod",) if isinstance(request, Budgets) else SHARED
     cluster = within(cluster, _namespaces_of(request), shared)
