@@ -193,6 +193,21 @@ def _workloads(cluster: ClusterSnapshot) -> list[str]:
     return [*dict.fromkeys([*(each for each in of_pods if not each.startswith("Pod ")), *records])]
 
 
+def names_in(cluster: ClusterSnapshot, kind: str) -> dict[str, list[str]]:
+    """The names of the objects of a kind, each with its namespaces; also of those that only pods show."""
+    from kpreempt.model.kinds import KINDS  # noqa: PLC0415 - only for completion
+
+    found: dict[str, dict[str, None]] = {}
+    for each in getattr(cluster, KINDS[kind].field):
+        found.setdefault(each.metadata.name, {})[each.metadata.namespace] = None
+    if kind in _SHORT and kind != "Pod":
+        for _, namespace, name in (place for place in map(_place, _workloads(cluster)) if place[0] == kind):
+            found.setdefault(name, {})[namespace] = None
+    if kind == "Namespace":
+        found |= {pod.metadata.namespace: {} for pod in cluster.pods if pod.metadata.namespace not in found}
+    return {name: [each for each in namespaces if each] for name, namespaces in found.items()}
+
+
 def _place(workload: str) -> tuple[str, str, str]:
     """The kind, namespace and name of ``Deployment shop/web``."""
     kind, _, key = workload.partition(" ")

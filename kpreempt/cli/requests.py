@@ -1130,11 +1130,11 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
 class CompletionRequest(Request):
     """Print a shell completion script.
 
-    The script completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash)
-    to ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: run kpreempt completion
-    fish > ~/.config/fish/completions/kpreempt.fish. kubectl kpreempt uses kubectl_complete-kpreempt, which is installed
-    with kpreempt. With the single-file build, save the script for kubectl under that name in the same directory as
-    kpreempt.
+    The script completes commands, options and names from the live cluster or the snapshot. bash: add source <(kpreempt
+    completion bash) to ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: run
+    kpreempt completion fish > ~/.config/fish/completions/kpreempt.fish. kubectl kpreempt uses
+    kubectl_complete-kpreempt, which is installed with kpreempt. With the single-file build, save the script for kubectl
+    under that name in the same directory as kpreempt.
     """
 
     shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell (or kubectl) that the script is for.")]

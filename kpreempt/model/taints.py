@@ -13,6 +13,8 @@ from kpreempt.model.labels import parse_int64
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
 
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""]
+# All effects that a taint of a node can have.
+TAINT_EFFECTS: tuple[TaintEffect, ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -41,10 +41,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity
-from kpreempt.model.taints import Taint, TaintEffect
+from kpreempt.model.taints import TAINT_EFFECTS, Taint
 from kpreempt.verdict import Assumption, AssumptionKind
 
-_EFFECTS: tuple[TaintEffect, ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LABEL, _TAINT, _SETTING = "--label-node", "--taint-node", "--set-node"
 _EXAMPLES = {
     _LABEL: "--label-node node-a=zone=b, or --label-node node-a=zone- to remove it",
@@ -137,12 +136,14 @@ def _taint(text: str) -> NodeEdit:
     pair, colon, effect = rest.removesuffix("-").partition(":")
     key, _, value = pair.partition("=")
     if not is_removed and not colon:
-        raise UsageError(f'{_TAINT} "{text}": a taint needs an effect: {", ".join(_EFFECTS)}', hint=_EXAMPLES[_TAINT])
+        raise UsageError(
+            f'{_TAINT} "{text}": a taint needs an effect: {", ".join(TAINT_EFFECTS)}', hint=_EXAMPLES[_TAINT]
+        )
     _check(_TAINT, text, f'taint key "{key}"', qualified_name(key))
     _check(_TAINT, text, f'taint value "{value}"', label_value(value))
-    known = next((each for each in _EFFECTS if each == effect), None)
+    known = next((each for each in TAINT_EFFECTS if each == effect), None)
     if colon and known is None:
-        raise UsageError(f'{_TAINT} "{text}": "{effect}" is not a taint effect', hint=nearest(effect, _EFFECTS))
+        raise UsageError(f'{_TAINT} "{text}": "{effect}" is not a taint effect', hint=nearest(effect, TAINT_EFFECTS))
     if key == CORDON_TAINT:
         option = "--uncordon" if is_removed else "--cordon"
         raise UsageError(f'{_TAINT} "{text}": this taint is part of a cordon', hint=f"{option} {node}")

@@ -1,10 +1,11 @@
 """Answers a shell with completion candidates on standard output, one per line, and never prints anything else.
 
-Names come from the live cluster, from its answers of the last minute, or from the kubeconfig, within a deadline. They
-are kept for a minute in the user's cache, so that pressing TAB again needs neither the cluster nor the slow imports.
-The cache has a file for each query, named by a hash of everything that selects cluster, user and namespace: the
-contents of the kubeconfigs and the options. It holds only names and their descriptions, which anyone who can read the
-file could list anyway. With credentials on the command line, nothing is cached. Errors in the cache are ignored.
+Names come from the live cluster or a snapshot, from its names of the last minute, or from the kubeconfig, within a
+deadline. They are kept for a minute in the user's cache, so that pressing TAB again needs neither the cluster nor the
+slow imports. The cache has a file for each query, named by a hash of everything that selects cluster, user and
+namespace: the state of the kubeconfigs or the snapshot's files, and the options. It holds only names and their
+descriptions, which anyone who can read the file could list anyway. With credentials on the command line, nothing is
+cached. Errors in the cache are ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def answer(words: Sequence[str]) -> NoReturn:
         from kpreempt.cli.app import make_app
 
         root = get_command(make_app())
-        found = complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # one of Typer's own two classes
+        found = complete(root, words, ClusterNames(deadline_of_process()))  # type: ignore[arg-type]  # one of Typer's own two classes
     with suppress(OSError):
         os.write(1, text_of(found).encode(errors="replace"))
     # Exit at once; the usual way would wait for a request to the cluster that is still running.
@@ -100,7 +101,12 @@ _PATHS = {
     "replicationcontrollers": "/api/v1/namespaces/{namespace}/replicationcontrollers",
     "jobs": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "cronjobs": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
+    "poddisruptionbudgets": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
+    "resourceclaims": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
 }
+_EVERYWHERE = "--all-namespaces"
+# With these, there are no other namespaces to look in.
+_IN_ONE_PLACE = {"--namespace", "--snapshot"}
 # The column next to the name that describes an object best.
 _DESCRIPTION_COLUMNS = {
     "pods": "Status",
@@ -112,6 +118,8 @@ _DESCRIPTION_COLUMNS = {
     "replicationcontrollers": "Desired",
     "jobs": "Completions",
     "cronjobs": "Schedule",
+    "poddisruptionbudgets": "Allowed Disruptions",
+    "resourceclaims": "State",
 }
 
 _Result = TypeVar("_Result")
@@ -130,8 +138,8 @@ class _Table(msgspec.Struct, frozen=True, rename="camel"):
     rows: list[_Row] = []
 
 
-class LiveNames:
-    """Names from the cluster that the options on the line, or else the kubeconfig, select.
+class ClusterNames:
+    """Names from the snapshot or cluster that the options on the line, or else the kubeconfig, select.
 
     ``deadline`` is a ``time.monotonic()``; requests that take longer are abandoned. Errors result in no names.
     """
@@ -141,14 +149,25 @@ class LiveNames:
 
     def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
         """List the objects of a kind by its plural, in the selected namespace if it is namespaced."""
-        if "--snapshot" in place.options:
-            # The option selects another cluster than the one that would answer.
+        if plural not in _PATHS:
             return []
+        found = self._listed(plural, place)
+        is_elsewhere = not any(each.value.startswith(place.prefix.rpartition("/")[2]) for each in found)
+        if is_elsewhere and _EVERYWHERE not in place.options and not _IN_ONE_PLACE & place.options.keys():
+            # Commands find a name in any namespace.
+            found = self._listed(plural, place._replace(options={**place.options, _EVERYWHERE: [""]}))
+        return found
+
+    def _listed(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
+        """List the objects of a kind, from the cache if possible."""
         cache = names_cache(plural, place, os.environ)
         cached = cache.read() if cache is not None else None
         if cached is not None:
             return cached
-        found = self._before_deadline(lambda: _objects(plural, place, self._deadline))
+        if "--snapshot" in place.options:
+            found = self._before_deadline(lambda: _objects_in_snapshot(plural, place))
+        else:
+            found = self._before_deadline(lambda: _objects(plural, place, self._deadline))
         if found is not None and cache is not None:
             cache.write(found)
         return found or []
@@ -196,7 +215,10 @@ def _objects(plural: str, place: CursorPosition, deadline: float) -> list[Candid
     connection = connect(_flags(place), os.environ)
     namespace = _last(place, "--namespace") or connection.namespace
     api = Api(msgspec.structs.replace(connection, timeout=max(0.01, deadline - time.monotonic())), retries=0)
-    body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
+    path = _PATHS[plural]
+    if _EVERYWHERE in place.options:
+        path = path.replace("namespaces/{namespace}/", "")
+    body = api.get(path.format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
     table, description_column = msgspec.json.decode(body, type=_Table), _DESCRIPTION_COLUMNS.get(plural, "Ready")
     names = [column.name for column in table.column_definitions]
     name, description_index = (
@@ -207,6 +229,29 @@ def _objects(plural: str, place: CursorPosition, deadline: float) -> list[Candid
         Candidate(str(row.cells[name]), "" if description_index is None else str(row.cells[description_index]))
         for row in table.rows
     ]
+
+
+def _objects_in_snapshot(plural: str, place: CursorPosition) -> list[Candidate]:
+    """List the names in a snapshot, in the selected namespace or in all; also the workloads that only pods show."""
+    from kpreempt.analysis.targets import names_in
+    from kpreempt.library.reading import Source, read_cluster
+    from kpreempt.model.kinds import KINDS
+    from kpreempt.snapshot.kinds import plural_of
+
+    kind = next((each.name for each in KINDS.values() if plural_of(each) == plural), "")
+    source = Source(paths=_snapshots(place), at=_last(place, "--at") or None, skip_bad_objects=True, completes=False)
+    names = names_in(read_cluster(source).cluster, kind) if kind else {}
+    stated = _last(place, "--namespace")
+    return [
+        Candidate(name, ", ".join(namespaces))
+        for name, namespaces in names.items()
+        if not stated or not any(namespaces) or stated in namespaces
+    ]
+
+
+def _snapshots(place: CursorPosition) -> list[str]:
+    """The paths of the snapshots as the shell would pass them; standard input cannot be read."""
+    return [str(Path(path).expanduser()) for path in place.options["--snapshot"] if path != "-"]
 
 
 def _entries(section: str, place: CursorPosition) -> list[Candidate]:
@@ -254,7 +299,7 @@ SECONDS_CACHED = 60
 _NEVER_IN = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "SUDO_USER", "KPREEMPT_NO_CACHE")
 # Options that select another server, other credentials or another user than the kubeconfig's.
 _NEVER_WITH = ("--token", "--as", "--as-group", "--as-uid", "--server", "--no-cache")
-_KEYED_BY = ("--kubeconfig", "--context", "--cluster", "--user", "--namespace")
+_KEYED_BY = ("--kubeconfig", "--context", "--cluster", "--user", "--namespace", "--snapshot", "--at", _EVERYWHERE)
 _MAX_BYTES = 4 << 20
 
 
@@ -311,9 +356,9 @@ def names_cache(plural: str, place: CursorPosition, environment: Mapping[str, st
         home = f"{environment['HOME']}/.cache"
     listed = environment.get("KUBECONFIG", "")
     paths = listed.split(os.pathsep) if listed else [f"{environment.get('HOME', '')}/.kube/config"]
-    files = place.options.get("--kubeconfig") or paths
+    files = _snapshots(place) if "--snapshot" in place.options else place.options.get("--kubeconfig") or paths
     if not (states := [_state(each) for each in files if each]) or not any(states):
-        # Without a kubeconfig, it is a pod's service account, or nothing.
+        # Without a file, it is a pod's service account, or nothing.
         return None
     from hashlib import sha256
 

@@ -130,7 +130,10 @@ DEFAULT = 0
 NO_SPACE = 2
 NO_FILES = 4
 
-_POD_PREFIXES = ("pod/", "pods/", "po/")
+# Short names of kinds, with their plurals.
+_PODS = {"pod": "pods"}
+_REMOVABLE = {**_PODS, "node": "nodes", "pdb": "poddisruptionbudgets", "resourceclaim": "resourceclaims"}
+_RECORDED = {**_PODS, "node": "nodes", "pdb": "poddisruptionbudgets"}
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "preempts pods of lower priority", "Never": "waits for free capacity"}
 _AUTO = {"auto": "the cluster's own version"}
@@ -156,7 +159,7 @@ class Names(Protocol):
     """Names that only a cluster or a kubeconfig knows; empty if they are not available in time."""
 
     def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
-        """List objects of a kind: ``pods``, ``nodes``, ``namespaces`` or ``priorityclasses``."""
+        """List objects of a kind by its plural, such as ``pods`` or ``poddisruptionbudgets``; empty for other kinds."""
 
     def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
         """List the entries of a section of the kubeconfig: ``contexts``, ``clusters`` or ``users``."""
@@ -178,19 +181,16 @@ def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
         source = _SOURCES.get(long_name(place.parameter))
         found = source(place, names) if source else _by_metavar(place)
     elif isinstance(place.parameter, TyperArgument):
-        if place.command.name == "rules":
-            found = _rules(place, names)
-        elif place.command.name == "explain":
-            found = _pods_or_workloads(place, names)
-        elif "pod" in _metavar(place).lower():
-            found = _pods(place, names)
-        else:
-            found = _by_metavar(place)
+        source = _ARGUMENTS.get(place.command.name or "", _BY_METAVAR.get(_metavar(place)))
+        found = source(place, names) if source else _by_metavar(place)
     elif place.prefix.startswith("-"):
         found = Completion(_options(place))
     else:
         found = Completion(_commands(place))
-    return Completion([each for each in found.candidates if each.value.startswith(place.prefix)], found.directive)
+    candidates = [each for each in found.candidates if each.value.startswith(place.prefix)]
+    # A name follows a kind or a namespace without a space.
+    continues = any(each.value.endswith("/") for each in candidates)
+    return Completion(candidates, found.directive | NO_SPACE if continues else found.directive)
 
 
 def _by_metavar(place: CursorPosition) -> Completion:
@@ -244,25 +244,118 @@ def _words(help_by_word: dict[str, str]) -> _Source:
     return lambda _place, _names: Completion([Candidate(*item) for item in help_by_word.items()])
 
 
-def _pods(place: CursorPosition, names: Names) -> Completion:
-    lead = next((each for each in _POD_PREFIXES if place.prefix.startswith(each)), "")
-    return Completion([Candidate(lead + name, help_) for name, help_ in names.of_kind("pods", place)])
+def _after(lead: str, found: Iterable[Candidate], end: str = "") -> list[Candidate]:
+    """The candidates after what has been typed before them."""
+    return [Candidate(f"{lead}{name}{end}", help_) for name, help_ in found]
 
 
-def _pods_or_workloads(place: CursorPosition, names: Names) -> Completion:
-    """Complete names after their kind, in one word (``deploy/web``) or two; pods without a kind."""
-    kind, slash, _ = place.prefix.rpartition("/")
-    if place.arguments:
-        kind, slash = place.arguments[0], ""
-    if not kind:
-        return _pods(place, names)
-    from kpreempt.analysis.workload_pods import WORKLOAD_KINDS, kind_of
+def _workload_plurals() -> dict[str, str]:
+    """The short names of pods and workloads, with their plurals."""
+    from kpreempt.analysis.workload_pods import WORKLOAD_KINDS
 
-    # The last of a kind's names is the plural.
-    plural = WORKLOAD_KINDS[kind_of(kind)][-1] if kind_of(kind) else ""
-    lead = f"{kind}/" if slash else ""
-    found = names.of_kind(plural, place) if plural not in ("", "podtemplates") else []
-    return Completion([Candidate(f"{lead}{name}", help_) for name, help_ in found])
+    others = (names for kind, names in WORKLOAD_KINDS.items() if kind not in ("Pod", "PodTemplate"))
+    return {**_PODS, **{names[0]: names[-1] for names in others}}
+
+
+def _named(plurals_of: Callable[[], dict[str, str]]) -> _Source:
+    """Complete names after their kind, in one word (``deploy/web``) or two; pods also without a kind.
+
+    ``plurals_of`` returns the plural of each kind that is offered. Pods may also follow their namespace.
+    """
+
+    def source(place: CursorPosition, names: Names) -> Completion:
+        if place.arguments and _is_second_word(place):
+            return Completion(names.of_kind(_plural(place.arguments[0]) or "", place))
+        kind, slash, _ = place.prefix.partition("/")
+        if not slash:
+            # Without any letter, pods are what is most likely meant.
+            kinds = [Candidate(f"{each}/") for each in plurals_of()] if place.prefix else []
+            return Completion([*kinds, *names.of_kind("pods", place)])
+        plural = _plural(kind)
+        if plural is None:
+            return Completion(_after(f"{kind}/", names.of_kind("pods", _in_namespace(place, kind))))
+        return Completion(_after(f"{kind}/", names.of_kind(plural, place)))
+
+    def _plural(word: str) -> str | None:
+        """The plural of a kind, which is empty if the kind is not offered; ``None`` for a namespace."""
+        from kpreempt.analysis.workload_pods import WORKLOAD_KINDS, kind_of
+
+        plurals = plurals_of()
+        if word in plurals or not kind_of(word):
+            return plurals.get(word)
+        # The last of a kind's names is the plural.
+        found = WORKLOAD_KINDS[kind_of(word)][-1]
+        return found if found in plurals.values() else ""
+
+    return source
+
+
+def _is_second_word(place: CursorPosition) -> bool:
+    return isinstance(place.parameter, TyperArgument) and place.parameter.name == "name"
+
+
+def _in_namespace(place: CursorPosition, namespace: str) -> CursorPosition:
+    return place._replace(options={**place.options, "--namespace": [namespace]})
+
+
+def _namespaced(plural: str, end: str = "") -> _Source:
+    """Complete ``NS/NAME``: first the namespace, then the name, and then ``end``."""
+
+    def source(place: CursorPosition, names: Names) -> Completion:
+        namespace, slash, _ = place.prefix.partition("/")
+        if not slash:
+            return Completion(_after("", names.of_kind("namespaces", place), "/"))
+        found = names.of_kind(plural, _in_namespace(place, namespace))
+        return Completion(_after(f"{namespace}/", found, end), NO_FILES | NO_SPACE if end else NO_FILES)
+
+    return source
+
+
+def _removable(place: CursorPosition, names: Names) -> Completion:
+    """Complete an object to remove: ``KIND/[NS/]NAME``."""
+    kind, slash, rest = place.prefix.partition("/")
+    plural = _REMOVABLE.get(kind, "") if slash else ""
+    if not plural:
+        return Completion([Candidate(f"{each}/") for each in _REMOVABLE])
+    if plural == "nodes":
+        return Completion(_after(f"{kind}/", names.of_kind(plural, place)))
+    found = _namespaced(plural)(place._replace(prefix=rest), names)
+    own = names.of_kind(plural, place) if "/" not in rest else []
+    return Completion(_after(f"{kind}/", [*own, *found.candidates]))
+
+
+def _nodes(place: CursorPosition, names: Names) -> Completion:
+    """Complete one more node."""
+    return Completion([each for each in names.of_kind("nodes", place) if each.value not in place.arguments])
+
+
+def _node_edits(separator: str, values: Callable[[str], Iterable[str]]) -> _Source:
+    """Complete a node, a separator and then what ``values`` offers for the rest that has been typed."""
+
+    def source(place: CursorPosition, names: Names) -> Completion:
+        node, found, rest = place.prefix.partition(separator)
+        if not found:
+            return Completion(_after("", names.of_kind("nodes", place), separator), NO_FILES | NO_SPACE)
+        offered = _after(f"{node}{separator}", map(Candidate, values(rest)))
+        continues = any(each.value.endswith("=") for each in offered if each.value.startswith(place.prefix))
+        return Completion(offered, NO_FILES | NO_SPACE if continues else NO_FILES)
+
+    return source
+
+
+def _effects(rest: str) -> list[str]:
+    """Offer the effects of a taint after its key and value, to be added or removed."""
+    from kpreempt.model.taints import TAINT_EFFECTS
+
+    taint, colon, _ = rest.rpartition(":")
+    endings = ("",) if "=" in taint else ("", "-")
+    return [f"{taint}:{each}{end}" for each in TAINT_EFFECTS for end in endings] if colon else []
+
+
+_SETTABLE = (
+    *("spec.unschedulable=true", "spec.unschedulable=false"),
+    *(f"status.allocatable.{name}=" for name in ("cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu")),
+)
 
 
 def _formats(place: CursorPosition, _names: Names) -> Completion:
@@ -397,6 +490,12 @@ _SOURCES: dict[str, _Source] = {
     "--scheduler-config": _scheduler_configs,
     "--upgrade-to": _words({minor: f"v{release}" for minor, release in RELEASES.items()}),
     "--namespace": _of_kind("namespaces"),
+    "--label-node": _node_edits("=", lambda _rest: ()),
+    "--taint-node": _node_edits("=", _effects),
+    "--set-node": _node_edits(":", lambda _rest: _SETTABLE),
+    "--budget": _namespaced("poddisruptionbudgets", "="),
+    "--without": _removable,
+    "--delete": _named(_workload_plurals),
     "--node": _of_kind("nodes"),
     "--cordon": _of_kind("nodes"),
     "--uncordon": _of_kind("nodes"),
@@ -416,4 +515,12 @@ _SOURCES: dict[str, _Source] = {
     "--forbid-victims": lambda _place, _names: Completion(
         [Candidate(each) for each in ("namespace=", "label=", "priority-class=")], NO_FILES | NO_SPACE
     ),
+}
+# Arguments, by command, and by what they are called in the help.
+_ARGUMENTS: dict[str, _Source] = {"rules": _rules, "history": _named(lambda: _RECORDED)}
+_BY_METAVAR: dict[str, _Source] = {
+    "[KIND/]NAME": _named(_workload_plurals),
+    "NAME": _named(_workload_plurals),
+    "[pod/]NAME": _named(lambda: _PODS),
+    "NODE": _nodes,
 }

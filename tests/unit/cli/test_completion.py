@@ -24,6 +24,9 @@ CLUSTER = {
     "nodes": ["node-a", "node-b"],
     "namespaces": ["shop", "batch"],
     "priorityclasses": ["high", "low"],
+    "deployments": ["web", "db"],
+    "poddisruptionbudgets": ["web"],
+    "resourceclaims": ["gpu"],
 }
 
 
@@ -35,7 +38,7 @@ class NamesOfTest:
 
     def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
         self.namespace = place.options.get("--namespace", ())
-        return [Candidate(name) for name in CLUSTER[plural]]
+        return [Candidate(name) for name in CLUSTER.get(plural, [])]
 
     def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
         return [Candidate(f"one-of-{section}")]
@@ -56,6 +59,38 @@ def offered(*words: str) -> tuple[list[str], int]:
         pytest.param(["explain", "w"], ["web-1", "web-2"], id="a pod"),
         pytest.param(["explain", "pod/w"], ["pod/web-1", "pod/web-2"], id="a pod with its kind"),
         pytest.param(["explain", "api", ""], [], id="nothing after the pod"),
+        pytest.param(["explain", "deploy/"], ["deploy/web", "deploy/db"], id="a workload"),
+        pytest.param(["explain", "deployments/w"], ["deployments/web"], id="a workload by its plural"),
+        pytest.param(["explain", "deploy", "w"], ["web"], id="a workload in two words"),
+        pytest.param(["explain", "svc/"], ["svc/web-1", "svc/web-2", "svc/api"], id="pods of a namespace"),
+        pytest.param(["explain", "shop/w"], ["shop/web-1", "shop/web-2"], id="a pod after its namespace"),
+        pytest.param(["who-evicted", "w"], ["web-1", "web-2"], id="a pod that was evicted"),
+        pytest.param(["compare", "w"], ["web-1", "web-2"], id="a pod to compare"),
+        pytest.param(["drain", "n"], ["node-a", "node-b"], id="a node to drain"),
+        pytest.param(["drain", "node-a", "n"], ["node-b"], id="another node to drain"),
+        pytest.param(["drain", "--cordon", "node-a", "n"], ["node-a", "node-b"], id="a node after an option"),
+        pytest.param(["history", "node/"], ["node/node-a", "node/node-b"], id="the history of a node"),
+        pytest.param(["history", "pdb/w"], ["pdb/web"], id="the history of a budget"),
+        pytest.param(["history", "deploy/"], [], id="no history of a workload"),
+        pytest.param(["drain", "--without", "node/"], ["node/node-a", "node/node-b"], id="a node to remove"),
+        pytest.param(["explain", "--without", "pdb/shop/"], ["pdb/shop/web"], id="a budget to remove"),
+        pytest.param(["check", "--delete", "deploy/"], ["deploy/web", "deploy/db"], id="a workload to delete"),
+        pytest.param(
+            ["explain", "--taint-node", "node-a=x=y:"],
+            ["node-a=x=y:NoSchedule", "node-a=x=y:PreferNoSchedule", "node-a=x=y:NoExecute"],
+            id="the effect of a taint",
+        ),
+        pytest.param(
+            ["explain", "--taint-node", "node-a=x:NoE"],
+            ["node-a=x:NoExecute", "node-a=x:NoExecute-"],
+            id="the effect of a taint, which may be removed",
+        ),
+        pytest.param(["explain", "--taint-node", "node-a=x"], [], id="nothing for the key of a taint"),
+        pytest.param(
+            ["explain", "--set-node", "node-a:spec"],
+            ["node-a:spec.unschedulable=true", "node-a:spec.unschedulable=false"],
+            id="a field of a node",
+        ),
         pytest.param(["explain", "-v", "a"], ["api"], id="a pod after a flag"),
         pytest.param(["explain", "--", "a"], ["api"], id="a pod after two dashes"),
         pytest.param(["explain", "-n", "s"], ["shop"], id="a namespace"),
@@ -94,6 +129,35 @@ def offered(*words: str) -> tuple[list[str], int]:
 )
 def test_candidates_are_what_the_word_can_become(words: list[str], candidates: list[str]) -> None:
     assert offered(*words) == (candidates, NO_FILES)
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates"),
+    [
+        pytest.param(["explain", "d"], ["deploy/", "ds/"], id="a kind, with pods that start like it"),
+        pytest.param(["explain", "p"], ["pod/"], id="the kind of pods"),
+        pytest.param(["history", "n"], ["node/"], id="a kind with a history"),
+        pytest.param(["explain", "--without", ""], ["pod/", "node/", "pdb/", "resourceclaim/"], id="a kind to remove"),
+        pytest.param(["explain", "--without", "pdb/"], ["pdb/web", "pdb/shop/", "pdb/batch/"], id="a budget to remove"),
+        pytest.param(["explain", "--budget", "s"], ["shop/"], id="the namespace of a budget"),
+        pytest.param(["explain", "--budget", "shop/"], ["shop/web="], id="a budget and its number"),
+        pytest.param(["pending", "--label-node", "node-a"], ["node-a="], id="a node and its label"),
+        pytest.param(["pending", "--set-node", "node-a"], ["node-a:"], id="a node and its field"),
+        pytest.param(
+            ["pending", "--set-node", "node-a:status.allocatable.c"],
+            ["node-a:status.allocatable.cpu="],
+            id="a resource and its amount",
+        ),
+    ],
+)
+def test_more_follows_without_a_space(words: list[str], candidates: list[str]) -> None:
+    assert offered(*words) == (candidates, NO_FILES | NO_SPACE)
+
+
+def test_pods_and_kinds_are_offered_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CLUSTER, "pods", ["db-0", "web-1"])
+    assert offered("explain", "d")[0] == ["deploy/", "ds/", "db-0"]
+    assert offered("explain", "db") == (["db-0"], NO_FILES)
 
 
 def test_a_configuration_is_one_that_is_shipped_or_a_file() -> None:
@@ -215,6 +279,7 @@ def in_shell(*command: str) -> list[str]:
         pytest.skip(f"{command[0]} is not installed")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     environment = {"PATH": path, "HOME": "/nonexistent", "KUBECONFIG": "/nonexistent", "TERM": "dumb"}
+    environment["PYTHONPATH"] = str(ROOT)
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "completions", env=environment)
     return run.stdout.splitlines()
 
@@ -228,6 +293,14 @@ def in_shell(*command: str) -> list[str]:
         # bash takes what stands after = for the word.
         ("kpreempt explain --feature-gates PodLevelResources=t", ["true"]),
         ("kpreempt explain -f ", []),
+        ("kpreempt drain --snapshot ../fixtures/on-call/cluster.yaml node-", ["node-a", "node-b", "node-c", "node-d"]),
+        ("kpreempt explain --snapshot=../fixtures/on-call/cluster.yaml d", ["deploy/", "ds/"]),
+        (
+            "kpreempt pending --snapshot ../fixtures/on-call/cluster.yaml --set-node node-a:sp",
+            ["spec.unschedulable=true", "spec.unschedulable=false"],
+        ),
+        ("kpreempt pending --snapshot ../fixtures/on-call/cluster.yaml --label-node node-a", ["node-a="]),
+        ("kpreempt history --snapshot ../fixtures/recording node/node-a", ["node/node-a"]),
     ],
 )
 def test_bash_offers_the_candidates(line: str, replies: list[str]) -> None:
@@ -265,6 +338,8 @@ EXPLAIN: Any = get_command(make_app("explain")).commands["explain"]  # type: ign
         ("kpreempt explain -o j", ["json", "jsonl", "jsonpath="]),
         ("kpreempt explain -f kpreempt.b", ["kpreempt.bash"]),
         ("kpreempt explain --set kpreempt.b", []),
+        ("kpreempt drain --snapshot ../fixtures/on-call/cluster.yaml node-d", ["node-d"]),
+        ("kpreempt explain --snapshot ../fixtures/on-call/cluster.yaml web", ["web-1\tshop", "web-2\tshop"]),
     ],
 )
 def test_fish_offers_the_candidates(line: str, replies: list[str]) -> None:

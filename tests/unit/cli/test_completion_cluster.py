@@ -22,7 +22,7 @@ from kpreempt.cli.completion.process import (
     _NEVER_IN,
     SECONDS_CACHED,
     SECONDS_FROM_START,
-    LiveNames,
+    ClusterNames,
     deadline_of_process,
 )
 from kpreempt.cli.completion.values import complete
@@ -100,7 +100,7 @@ def kubeconfig(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def offered(*words: str, seconds: float = LONG_SECONDS) -> list[str]:
-    names = LiveNames(time.monotonic() + seconds)
+    names = ClusterNames(time.monotonic() + seconds)
     found = complete(get_command(make_app()), words, names)  # type: ignore[arg-type]
     return [each.value for each in found.candidates]
 
@@ -302,3 +302,57 @@ def test_a_folder_that_is_not_the_users_alone_is_not_written_to(kubeconfig: Path
 def test_a_cache_that_cannot_be_written_is_no_failure(kubeconfig: Path) -> None:
     (kubeconfig.parent / "cache").write_text("", encoding="utf-8")
     assert offered("explain", "") == ["pods-1", "pods-2"]
+
+
+def names_of(*words: str) -> list[str]:
+    found = complete(get_command(make_app()), words, ClusterNames(time.monotonic() + LONG_SECONDS))  # type: ignore[arg-type]
+    return [each.value for each in found.candidates]
+
+
+ON_CALL = "fixtures/on-call/cluster.yaml"
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        pytest.param(["drain", "--snapshot", ON_CALL, ""], ["node-a", "node-b", "node-c", "node-d"], id="nodes"),
+        pytest.param(["explain", "--snapshot", ON_CALL, "enc"], ["encode-3", "encode-4", "encode-1"], id="pods"),
+        pytest.param(["explain", "--snapshot", ON_CALL, "-n", "ml", ""], ["train-1"], id="pods of a namespace"),
+        pytest.param(["explain", "--snapshot", ON_CALL, "rs/s"], ["rs/search"], id="workloads that only pods show"),
+        pytest.param(
+            ["explain", "--snapshot", ON_CALL, "--without", "pdb/"],
+            ["pdb/web", "pdb/shop/", "pdb/batch/", "pdb/data/", "pdb/ml/"],
+            id="budgets and namespaces",
+        ),
+        pytest.param(["history", "--snapshot", "fixtures/recording", "node/"], ["node/node-a"], id="a recording"),
+        pytest.param(["explain", "--snapshot", "absent.yaml", "w"], [], id="no such file"),
+        pytest.param(["explain", "--snapshot", "-", "w"], [], id="standard input"),
+    ],
+)
+def test_names_come_from_a_snapshot(words: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    assert names_of(*words) == names
+
+
+def test_a_snapshot_that_changes_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in _NEVER_IN:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "dump.json"
+    for name in ("first", "second-one"):
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}))
+        assert [names_of("drain", "--snapshot", str(path), "") for _ in range(2)] == [[name], [name]]
+    assert len(list((tmp_path / "cache" / "kpreempt" / "names").iterdir())) == 2
+
+
+def test_a_pod_of_another_namespace_is_found_in_the_cluster(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KPREEMPT_NO_CACHE", "1")
+    flags = ("--server", f"http://127.0.0.1:{server.server_port}")
+    assert names_of("explain", *flags, "pods-1") == ["pods-1"]
+    assert [path for path, _ in server.requests] == ["/api/v1/namespaces/default/pods"]
+    names_of("explain", *flags, "x")
+    assert [path for path, _ in server.requests[1:]] == ["/api/v1/namespaces/default/pods", "/api/v1/pods"]
+    names_of("explain", *flags, "-n", "shop", "x")
+    assert [path for path, _ in server.requests[3:]] == ["/api/v1/namespaces/shop/pods"]
