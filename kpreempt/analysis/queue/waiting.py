@@ -194,7 +194,8 @@ def _times_of_creation(pods: Sequence[Pod], at: datetime) -> dict[str, _Interval
         versions = {pod.metadata.resource_version for pod in together}
         is_ordered = len(versions) == len(together) and all(map(str.isdecimal, versions))
         if len(together) > 1 and not is_ordered:
-            times |= {pod.key: (created, min(created + _SECOND, max(at, created))) for pod in together}
+            latest = min(created + _SECOND - _MICROSECOND, max(at, created))
+            times |= {pod.key: (created, latest) for pod in together}
         else:
             ordered += [(int(pod.metadata.resource_version) if is_ordered else 0, created, pod.key) for pod in together]
     last = datetime.min.replace(tzinfo=UTC)

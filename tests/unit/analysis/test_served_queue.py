@@ -134,6 +134,15 @@ def test_resource_versions_show_the_order_of_one_second() -> None:
     assert (answer.served.runs, answer.served.is_complete, answer.served.open) == (1, True, [])
 
 
+def test_pods_created_in_one_second_are_before_those_of_the_next() -> None:
+    earlier = [seen(make_pod(f"earlier-{number}", cpu="1"), 6 / 60) for number in range(2)]
+    later = [seen(make_pod(f"later-{number}", cpu=cpu), 5 / 60) for number, cpu in enumerate("121")]
+    large = seen(make_pod("large", cpu="3", priority=10), 5 / 60)
+    became = outcomes(ask(earlier[0], *reversed(later), earlier[1], large).served)
+    assert [became[pod.metadata.name] for pod in earlier] == [SCHEDULED] * 2
+    assert [became[pod.metadata.name] for pod in (*later, large)] == [PENDING] * 4
+
+
 def test_equal_pods_that_all_get_scheduled_are_certain() -> None:
     answer = ask(*(seen(make_pod(name, cpu="500m")) for name in "abc"))
     assert outcomes(answer.served) == dict.fromkeys("abc", SCHEDULED)
