@@ -106,7 +106,9 @@ class SimulatedCluster:
             changes = None
             if self._since is not None:
                 changes = PodChanges([(old, self.pods.get(key)) for key, old in self._since.items()], self._rank)
-            self._prepared = self._scheduler.prepare(cluster, now=self.now, before=self._prepared, changes=changes)
+            self._prepared = self._scheduler.prepare(
+                cluster, now=self.now, before=self._prepared, changes=changes, expects_equivalent_pods=True
+            )
             self._is_stale, self._since = False, {}
         return self._prepared
 

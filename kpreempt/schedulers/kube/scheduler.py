@@ -189,7 +189,8 @@ class KubeScheduler:
             memory = DecisionCache(expects_equivalent_pods=True) if expects_equivalent_pods else None
             if follows is not None and state.follows_closely:
                 # What decisions on the previous clusters left.
-                memory = follows.frameworks[profile.scheduler_name].memory or DecisionCache()
+                memory = follows.frameworks[profile.scheduler_name].memory
+                memory = memory or DecisionCache(expects_equivalent_pods=expects_equivalent_pods)
                 memory.trim(state.node_infos)
             framework = Framework(maker.make(handle), state, memory)
             handle.framework = framework

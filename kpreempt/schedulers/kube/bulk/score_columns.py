@@ -79,10 +79,11 @@ class ScoresAtOnce:
         # A pod's images are not part of its scheduling key.
         scores_images = isinstance(plugin, BulkScorePlugin) and plugin.scores_images
         findings = state.findings if scores_images else state.scheduling_findings or state.findings
-        if findings is None or not plugin.is_local:
-            scores = rated(plugin, state, pod, nodes)
-            is_equal = plugin.scales_to_extremes and len(scores) and scores.count(scores[0]) == len(scores)
-            raw: Integers = np.array(scores[:1] if is_equal else scores, np.int64)
+        same = plugin.score_of_every_node(state, pod) if isinstance(plugin, BulkScorePlugin) else None
+        if same is not None:
+            raw: Integers = np.array([same], np.int64)
+        elif findings is None or not plugin.is_local:
+            raw = np.array(rated(plugin, state, pod, nodes), np.int64)
         else:
             raw = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn).at(
                 self._places, lambda places: rated(plugin, state, pod, [self._all_nodes[place] for place in places])

@@ -150,9 +150,8 @@ class ClusterState:
             self.__dict__["_nodes_selecting_namespaces"] = selecting.difference(changed).union(
                 name for name, place in zip(changed, places, strict=True) if _selects_namespaces(self.node_infos[place])
             )
-        name = "_nominated_select_namespaces"
-        if name in before.__dict__ and self.nominated_pods is before.nominated_pods:
-            self.__dict__[name] = before.__dict__[name]
+        shared = ("image_names", *["_nominated_select_namespaces"] * (self.nominated_pods is before.nominated_pods))
+        self.__dict__ |= {name: before.__dict__[name] for name in shared if name in before.__dict__}
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
@@ -224,6 +223,11 @@ class ClusterState:
                 for image in node_info.node.status.images
                 for name in image.names
             }
+
+    @cached_property
+    def image_names(self) -> frozenset[str]:
+        """The names of all images on nodes."""
+        return frozenset(chain.from_iterable(each.image_states for each in self.node_infos))
 
     def has_nodes_of(self, other: ClusterState) -> bool:
         """Return whether both states share the same nodes in the same order because they have a common origin."""

@@ -92,6 +92,10 @@ class BulkScorePlugin(ScorePlugin):
 
     scores_images: ClassVar[bool] = False
 
+    def score_of_every_node(self, state: CycleState, pod: Pod) -> int | None:
+        """Return the score of all nodes of the cluster, if it is known that they have the same."""
+        return None
+
     @abstractmethod
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
         """Return what ``score`` returns for each of ``nodes``."""
@@ -100,7 +104,8 @@ class BulkScorePlugin(ScorePlugin):
 def rated(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
     """Return the plugin's scores before normalization, in bulk if possible."""
     if isinstance(plugin, BulkScorePlugin):
-        return plugin.score_all(state, pod, nodes)
+        same = plugin.score_of_every_node(state, pod)
+        return plugin.score_all(state, pod, nodes) if same is None else [same] * len(nodes)
     return [plugin.score(state, pod, node_info) for node_info in nodes]
 
 

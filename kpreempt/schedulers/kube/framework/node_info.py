@@ -421,7 +421,7 @@ class MarkedNodes(Sequence[NodeInfo]):
         """Their positions in ``nodes``."""
         import numpy as np  # noqa: PLC0415 - loaded in big clusters
 
-        return np.flatnonzero(np.frombuffer(self._marks, np.uint8))
+        return np.flatnonzero(np.frombuffer(self._marks, np.bool_))
 
     @cached_property
     def _listed(self) -> list[NodeInfo]:
@@ -436,7 +436,7 @@ class MarkedNodes(Sequence[NodeInfo]):
 
     @cached_property
     def _count(self) -> int:
-        return sum(self._marks)
+        return int.from_bytes(self._marks, "little").bit_count()
 
     def __len__(self) -> int:
         return self._count

@@ -129,10 +129,12 @@ class DynamicResources(
         devices = _state_of(state).devices
         return 0 if devices is None else devices.score_on(node_info.name)
 
+    def score_of_every_node(self, state: CycleState, pod: Pod) -> int | None:
+        """Return 0 for a pod without claims."""
+        return 0 if _state_of(state).devices is None else None
+
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """Return 0 on every node for a pod without claims."""
-        if _state_of(state).devices is None:
-            return [0] * len(nodes)
+        """Return the score of each node."""
         return [self.score(state, pod, node_info) for node_info in nodes]
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:

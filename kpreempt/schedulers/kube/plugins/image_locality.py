@@ -23,12 +23,18 @@ class ImageLocality(BulkScorePlugin):
     scores_images = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
+        self._cluster = handle.cluster
         self._num_nodes = len(handle.cluster.node_infos)
         self._behavior = handle.behavior
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """Return 0 below 23 MiB in total, 100 from 1000 MiB per container."""
         return self._rated(pod, node_info, lambda image: image.size)
+
+    def score_of_every_node(self, state: CycleState, pod: Pod) -> int | None:
+        """Return the score of a pod whose images are on no node."""
+        is_somewhere = any(normalized_image_name(each) in self._cluster.image_names for each in self.images_of(pod))
+        return None if is_somewhere else score_of(0, self.num_counted(pod))
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
         """Score one node for all nodes that have the same of the pod's images."""

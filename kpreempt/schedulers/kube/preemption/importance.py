@@ -138,12 +138,8 @@ class PodWithBudgets(NamedTuple):
 _MAX_NODES_KNOWN = 20_000
 
 
-class PodOfBudgets(NamedTuple):
-    """The priority of a pod, whether it ``lacks_start``, and the positions of the budgets that select it."""
-
-    priority: int
-    lacks_start: bool
-    positions: Sequence[int]
+# The priority of a pod, whether its start time is missing, and the positions of the budgets that select it.
+PodOfBudgets = tuple[int, bool, Sequence[int]]
 
 
 class BudgetIndex(SelectingBudgets):
@@ -172,7 +168,7 @@ class BudgetIndex(SelectingBudgets):
             if len(self._on_nodes) > _MAX_NODES_KNOWN:
                 self._on_nodes.clear()
             found = self._on_nodes[node_info] = [
-                PodOfBudgets(info.priority, info.start is None, self.positions_of(info.pod)) for info in node_info.pods
+                (info.priority, info.start is None, self.positions_of(info.pod)) for info in node_info.pods
             ]
         return found
 

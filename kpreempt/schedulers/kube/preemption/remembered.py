@@ -86,6 +86,8 @@ class _VictimCounts(NamedTuple):
     is_timed: bool
 
 
+# The number of values with which a rank starts as long as its rest is unknown: violations and the highest priority.
+_FIRST = 2
 # A rank for which less is better, the position of the node, a number that no other has, and the dry run.
 _Ranked = tuple[tuple[float, ...], int, int, CachedDryRun]
 
@@ -119,9 +121,10 @@ class _Known:
         self.forget([name])
         self.results[name] = tried
         self.unknown.discard(self._position[name])
-        if tried.helps and self._now is not None:
-            rank = rank_of(tried, self._now).rank
-            heappush(self._ranked, (tuple(-each for each in rank), self._position[name], next(self._numbers), tried))
+        if tried.helps:
+            victims = tried.victims
+            first = (victims.num_violations, victims.pods[0].priority)
+            heappush(self._ranked, (first, self._position[name], next(self._numbers), tried))
         if tried.victims.steps:
             self._stepped.add(name)
         if seen.is_timed:
@@ -133,13 +136,20 @@ class _Known:
 
     def best(self, potential: Sequence[int]) -> list[CachedDryRun]:
         """Return the best candidates on ``potential`` nodes, which are marked, in the order of nodes."""
-        ranked = self._ranked
+        ranked, now = self._ranked, self._now
+        assert now is not None
         best: list[_Ranked] = []
         others: list[_Ranked] = []
         while ranked and (not best or ranked[0][0] == best[0][0]):
             first = heappop(ranked)
-            if self.results.get(first[-1].name) is first[-1]:
-                (best if potential[first[1]] else others).append(first)
+            rank, place, number, tried = first
+            if self.results.get(tried.name) is not tried:
+                continue
+            if len(rank) == _FIRST:
+                # Few nodes need the rest of their rank.
+                heappush(ranked, (tuple(-each for each in rank_of(tried, now).rank), place, number, tried))
+            else:
+                (best if potential[place] else others).append(first)
         for each in (*best, *others):
             heappush(ranked, each)
         return [each[-1] for each in best]
@@ -234,11 +244,11 @@ class RememberedDryRuns:
                 seen = self._known.victims_seen(node_info)
                 if seen is None:
                     counts: dict[int, int] = {}
-                    going = [each for each in self._budgets.on_node(node_info) if each.priority < priority]
+                    going = [each for each in self._budgets.on_node(node_info) if each[0] < priority]
                     for _, _, positions in going:
                         for position in positions:
                             counts[position] = counts.get(position, 0) + 1
-                    seen = _VictimCounts(node_info, counts, any(each.lacks_start for each in going))
+                    seen = _VictimCounts(node_info, counts, any(lacks_start for _, lacks_start, _ in going))
                 self._known.keep(each, seen)
 
 
