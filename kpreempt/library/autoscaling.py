@@ -55,6 +55,9 @@ def _waiting(verdict: Verdict, explain_input: ExplainInput, workload: WorkloadIn
         existing = [pod for pod in workload.pods if pod.metadata.uid and not pod.spec.node_name]
         return existing or [explain_input.pod]
     is_on_node = explain_input.found is not None and bool(explain_input.found.spec.node_name)
+    if verdict.known is not None:
+        # The scheduler's message says that it fits nowhere.
+        return [explain_input.pod] if verdict.known.message and not is_on_node else []
     turn = verdict.in_turn.turn if verdict.in_turn is not None else None
     is_waiting = verdict.outcome is Outcome.UNSCHEDULABLE or _is_left_pending(turn)
     return [explain_input.pod] if is_waiting and not is_on_node else []

@@ -16,13 +16,13 @@ from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.library.requests import Decide, Explain, WhoEvicted
 from kpreempt.library.schedulers import Answered, Context
-from kpreempt.model.cluster import is_partial, lacks_all_nodes
+from kpreempt.model.cluster import cannot_simulate, is_partial, lacks_all_nodes
 from kpreempt.report.document import document_of
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.snapshot.manifest import line_of_field
-from kpreempt.verdict import Assumption, AssumptionKind, Verdict
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
@@ -178,8 +178,13 @@ def _without_nodes(
             strict=True,
         )
     ]
-    is_pod = isinstance(parse_pod_name(request, context.namespace), PodName)
-    return _with_reasons(context, whole, situation, verdicts) if is_pod else verdicts
+    if isinstance(parse_pod_name(request, context.namespace), PodName):
+        verdicts = _with_reasons(context, whole, situation, verdicts)
+    if any(each.known is not None and each.known.message for each in verdicts):
+        from kpreempt.library.autoscaling import with_reports
+
+        return with_reports(context, context.loaded.cluster, verdicts, situation.inputs, workloads)
+    return verdicts
 
 
 def _with_reasons(
@@ -323,6 +328,9 @@ def decide(context: Context, request: Decide) -> Answered:
         assumptions=context.assumptions,
         phases=context.phases,
     )
+    if cannot_simulate(cluster) and verdict.outcome is Outcome.UNCERTAIN:
+        # The message is about nodes that are not known.
+        verdict = msgspec.structs.replace(verdict, message="")
     return Answered(verdict, cluster)
 
 

@@ -21,6 +21,7 @@ from kpreempt.library.time_limits import SECONDS_OF_SEARCH, time_limit
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.volcano import run_session
 from kpreempt.snapshot.decode import decode_object
+from kpreempt.verdict.unread import require
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 
 def session(context: Context, request: VolcanoSession) -> Answered:
-    """Run a full session."""
+    """Run a full session. Raises ``InputError`` if the input has no nodes."""
     loaded = context.loaded
+    require(loaded.cluster, "Node", "session")
     with context.phases.phase("session"):
         found = answer_session(loaded.cluster, request.volcano, loaded.assumptions)
     return Answered(found, loaded.cluster)
@@ -47,7 +49,8 @@ def scenario(context: Context, request: VolcanoScenario) -> Answered:
 
 
 def explain_jobs(context: Context, request: ExplainJobs) -> Answered:
-    """Explain what happens to each submitted job. Raises ``InputError``."""
+    """Explain what happens to each submitted job. Raises ``InputError``, also if the input has no nodes."""
+    require(context.loaded.cluster, "Node")
     with context.phases.phase("admission"):
         submission = _submission(context, request)
     with context.phases.phase("session"):

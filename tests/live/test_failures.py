@@ -118,13 +118,15 @@ def test_403_for_nodes_leaves_what_needs_none(plane: ControlPlane) -> None:
 def test_403_for_all_is_one_message(plane: ControlPlane) -> None:
     ran = ask(plane.kubeconfig, "--as", "nobody")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.message.startswith(f'{plane.server}{PODS}: not allowed (403): pods is forbidden: User "nobody"')
+    path = "/api/v1/namespaces/shop/pods"
+    assert ran.message.startswith(f'{plane.server}{path}: not allowed (403): pods is forbidden: User "nobody"')
+    assert "missing permission: list pods and nodes (cluster-wide), or at least pods in namespace shop" in ran.message
 
 
 def test_403_for_budgets_is_an_assumption(plane: ControlPlane) -> None:
     assumed = (
         "cannot be listed (403): if budgets protect the victims, another node may be chosen; "
-        "missing permission: list poddisruptionbudgets.policy"
+        "missing permission: list poddisruptionbudgets.policy (cluster-wide)"
     )
     ran = ask(plane.kubeconfig, "--as", "no-poddisruptionbudgets", "-o", "text", "--strict")
     assert (ran.code, ran.message) == (

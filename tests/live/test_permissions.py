@@ -76,6 +76,8 @@ COMMANDS = (
     "record --to recording --for 1s",
     "verify --for 1s",
 )
+_WATCH = re.compile(r"^https://SERVER\S+ .*(User \"\S+\") cannot watch resource.*$")
+_MISSING = re.compile(r"Missing permission: [^()]*\(cluster-wide\)\.")
 _WITHOUT_NOW = ("plugins", "snapshot", "record", "verify")
 _AGES = re.compile(r"\b\d+(?:\.\d+)?(?:ms|[smhd])(?:\d+[smh])?\b")
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
@@ -133,7 +135,7 @@ def kubeconfig_in(folder: Path, plane: ControlPlane) -> Path:
 
 
 def row(plane: ControlPlane, folder: Path, user: str, command: str) -> str:
-    """The row of a command: its exit code, and the sentences that answer or name a permission."""
+    """The row of a command: its exit code, its first sentence, and the one that names permissions."""
     flags = ["--kubeconfig", str(kubeconfig_in(folder, plane)), "--as", user]
     if command.split(maxsplit=1)[0] not in _WITHOUT_NOW:
         # No pod is in backoff any more.
@@ -142,6 +144,11 @@ def row(plane: ControlPlane, folder: Path, user: str, command: str) -> str:
     assert ended.returncode != 4, ended.stderr
     first = ended.stdout.partition("\n\n")[0] or ended.stderr.partition("\nhint")[0].removeprefix("error: ")
     words = " ".join(first.split()).replace(plane.server, "https://SERVER").replace("|", "\\|")
+    # Which of its watches is denied first is chance.
+    words = _WATCH.sub(r"\1 cannot watch pods and nodes", words)
+    sentence, *_ = re.split(r"(?<=\.) (?=[A-Z0-9])", words)
+    missing = _MISSING.search(words)
+    words = sentence if missing is None or missing[0] in sentence else f"{sentence} {missing[0]}"
     for pattern, replacement in ((_TIMES, "TIME"), (_AGES, "AGE"), (_SIZES, "SIZE")):
         words = pattern.sub(replacement, words)
     return f"| `{command}` | {ended.returncode} | {words} |"

@@ -74,7 +74,7 @@ from kpreempt.verdict import Effect, Outcome, Verdict
 from kpreempt.verdict.details import UntoleratedTaint
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.status import FOUND_PLACEMENT
-from kpreempt.verdict.unread import are_budgets_unread
+from kpreempt.verdict.unread import are_budgets_unread, why_no_nodes
 from kpreempt.verdict.workload import Workload
 
 # With more pods than this, a page folds the details of each.
@@ -146,7 +146,7 @@ def _in_one_line(verdict: Verdict) -> Phrase:
     unknown = unknown_sentence(verdict)
     words: Phrase = (*answer(verdict), f"{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}")
     if verdict.workload is not None:
-        words = headline_of(verdict.workload)
+        words = headline_of(verdict.workload) if verdict.known is None else _lead(verdict)
     assumed = sum(each.kind.is_assumed for each in verdict.assumptions)
     facts = [*_cluster(verdict), *([count(assumed, "assumption")] if assumed else [])]
     return (text_of(words), f" [{', '.join(facts)}]")
@@ -203,7 +203,7 @@ def _counts(verdict: Verdict) -> list[Count]:
 def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """All sections on a pod, after those on its workload."""
     if verdict.known is not None:
-        return _known(verdict)
+        return _known(verdict, options)
     sections = replica_sections(verdict.workload) if verdict.workload is not None else []
     if verdict.cluster.unhealthy:
         from kpreempt.report.node_health import health_section  # noqa: PLC0415 - most clusters have no such node
@@ -285,14 +285,16 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     ]
 
 
-def _known(verdict: Verdict) -> list[Section]:
+def _known(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """The sections on a pod, or on the first pod of a workload, without a verdict."""
     from kpreempt.report.explain.known import known_sections  # noqa: PLC0415 - rarely needed
     from kpreempt.report.explain.still_pending import pending_section  # noqa: PLC0415
 
     is_waiting = verdict.still_pending is not None or verdict.on_node is not None
     pending = [pending_section(verdict, _STILL_PENDING)] if is_waiting else []
-    return [*pending, *known_sections(verdict), *assumption_sections(verdict.assumptions)]
+    # Without a verdict, why no node is added is among the most important facts.
+    autoscaling = msgspec.structs.replace(_autoscaling(verdict, options), priority=_STILL_PENDING)
+    return [*pending, *known_sections(verdict), autoscaling, *assumption_sections(verdict.assumptions)]
 
 
 def _autoscaling(verdict: Verdict, options: RenderOptions) -> Section:
@@ -509,6 +511,8 @@ def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
             *(Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN, Outcome.REJECTED),
         )
         reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
+        if verdict.known is not None and verdict.outcome is Outcome.UNCERTAIN:
+            reason = why_no_nodes(verdict.assumptions) or "no node is in the input"
         return [
             (
                 name_subject(verdict),

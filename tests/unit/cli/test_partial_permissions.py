@@ -115,9 +115,40 @@ def test_a_preemptor_that_may_not_be_read_is_not_called_deleted(kpreempt: Kpreem
     assert found["items"][0]["preemption"]["preemptor"]["phase"] == "NotRead"
 
 
+def test_short_answers_claim_nothing_about_nodes_either(kpreempt: Kpreempt, view: FakeApi, tmp_path: Path) -> None:
+    flags = (*IN_SHOP, "--server", view.url, "--now", NOW)
+    brief = kpreempt("explain", "deploy/web", "--brief", *flags).stdout
+    assert brief.startswith("No verdict on Deployment shop/web: nodes cannot be listed (403). Missing permission: list")
+    wide = kpreempt("explain", "deploy/web", "-o", "wide", *flags).stdout
+    assert wide.splitlines()[1].endswith("nodes cannot be listed (403)")
+    assert kpreempt("explain", POD, "-o", "name", *flags).stdout == ""
+    line = json.dumps({"name": "a", "pod": {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}})
+    decided = json.loads(kpreempt("batch", "--server", view.url, stdin=line).stdout)["verdict"]
+    assert (decided["outcome"], decided.get("message", "")) == ("Uncertain", "")
+
+
+def test_what_an_autoscaler_reported_about_the_pod_is_known(kpreempt: Kpreempt) -> None:
+    cluster = cluster_for("edit")
+    report = {
+        "metadata": {"name": "web.2", "namespace": NAMESPACE},
+        "involvedObject": {"kind": "Pod", "namespace": NAMESPACE, "name": POD, "uid": "web-3"},
+        "reason": "NotTriggerScaleUp",
+        "type": "Normal",
+        "message": "pod didn't trigger scale-up: 1 max node group size reached",
+        "source": {"component": "cluster-autoscaler"},
+        "reportingComponent": "cluster-autoscaler",
+        "lastTimestamp": "2026-11-21T03:11:00Z",
+    }
+    cluster.objects = {**cluster.objects, "Event": [*cluster.objects["Event"], report]}
+    with FakeApi(cluster) as api:
+        run = kpreempt("explain", POD, *IN_SHOP, "--server", api.url, "--now", NOW)
+    assert "max node group size reached" in " ".join(run.stdout.split())
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        pytest.param(("volcano",), id="volcano"),
         pytest.param(("drain", "node-1"), id="drain"),
         pytest.param(("compare", "--algorithms", "kube-1.35,kube-1.36"), id="compare"),
         pytest.param(("explain", POD, *IN_SHOP, "--node", "node-1"), id="explain of a node"),
