@@ -138,7 +138,8 @@ class CommandRun:
 
             cluster, assumptions = with_changes(
                 loaded.cluster,
-                request.namespace or default_namespace(live),
+                request.namespace or "",
+                default=default_namespace(live),
                 removed=request.without,
                 edits=request.node_changes.edits,
                 budgets=request.budgets,

@@ -235,8 +235,11 @@ class Cluster:
         assumptions = list(dict.fromkeys([*before.assumptions, *added.assumptions, *assumed]))
         return self._replaced(loaded=LoadedCluster(cluster, assumptions, [*before.documents, *added.documents]))
 
-    def without(self, *targets: str, namespace: str = DEFAULT_NAMESPACE) -> Self:
-        """Return the cluster without these objects, named like ``pod/NS/NAME``, ``node/NAME`` or ``pdb/NS/NAME``."""
+    def without(self, *targets: str, namespace: str = "") -> Self:
+        """Return the cluster without these objects, named like ``pod/NS/NAME``, ``node/NAME`` or ``pdb/NS/NAME``.
+
+        Names without a namespace are in ``namespace``, or in any if it is empty.
+        """
         return self._changed(namespace, removed=targets)
 
     def cordon(self, *nodes: str) -> Self:
@@ -299,7 +302,7 @@ class Cluster:
         """
         return VerdictList(items=list(self._explained(pods, options)))
 
-    def can_schedule_pod(self, pod: str | Manifest, node: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> bool:
+    def can_schedule_pod(self, pod: str | Manifest, node: str = "", *, namespace: str | None = None) -> bool:
         """Return whether the scheduler finds a node for the pod without evictions, or whether it fits on ``node``.
 
         Also ``False`` if the answer is uncertain: ties or randomness may decide, or a kind could not be read.

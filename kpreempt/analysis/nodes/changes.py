@@ -407,6 +407,7 @@ def changed(
     cluster: ClusterSnapshot,
     namespace: str = "",
     *,
+    default: str = DEFAULT_NAMESPACE,
     removed: Iterable[str] = (),
     edits: Iterable[NodeEdit] = (),
     budgets: Iterable[str] = (),
@@ -414,11 +415,11 @@ def changed(
 ) -> ClusterSnapshot:
     """The cluster without the ``removed`` objects, then with edited nodes, then with changed budgets.
 
-    ``namespace`` is the default for names without one; it may be empty. With ``now``, controllers recreate removed pods
-    then. Raises the errors of these functions.
+    ``namespace`` applies to names without one. If it is empty, they may be in any, with ``default`` first. With
+    ``now``, controllers recreate removed pods then. Raises the errors of these functions.
     """
     for target in removed:
-        cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE, now)
+        cluster = without(cluster, target, namespace or default, now, anywhere=not namespace)
     for edit in edits:
         check_node(cluster, edit.node)
         nodes = [edited_node(node, edit) if node.name == edit.node else node for node in cluster.nodes]
@@ -444,13 +445,19 @@ def recreations(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Assumpt
 
 
 def without(
-    cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAMESPACE, now: datetime | None = None
+    cluster: ClusterSnapshot,
+    target: str,
+    namespace: str = DEFAULT_NAMESPACE,
+    now: datetime | None = None,
+    *,
+    anywhere: bool = False,
 ) -> ClusterSnapshot:
     """The cluster without one object.
 
     ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME``, ``pdb/NS/NAME`` or
-    ``resourceclaim/NS/NAME``; ``namespace`` is the default. Pods of a removed node keep its name. A removed pod's
-    device claims are released unless another pod uses them, and with ``now``, its controller recreates it then.
+    ``resourceclaim/NS/NAME``; ``namespace`` is the default, and with ``anywhere``, the only other namespace that has
+    the object. Pods of a removed node keep its name. A removed pod's device claims are released unless another pod uses
+    them, and with ``now``, its controller recreates it then.
     Raises ``UsageError`` for another format and ``NotFoundError`` if the object does not exist.
     """
     from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
@@ -461,9 +468,15 @@ def without(
         kind, rest = _KINDS[parts[0].lower()], parts[1:]
     if not 1 <= len(rest) <= (1 if kind == "node" else 2) or not all(rest):
         raise UsageError(f'"{target}" is not an object name', hint=_NODE_FORMS)
-    key = rest[-1] if kind == "node" else f"{rest[0] if len(rest) == 2 else namespace}/{rest[-1]}"
     field, name = _FIELDS[kind]
     existing = [(each.name if kind == "node" else each.key, each) for each in getattr(cluster, field)]
+    if anywhere and kind != "node" and len(rest) == 1:
+        from kpreempt.analysis.targets import only_namespace  # noqa: PLC0415 - rarely needed
+
+        places = (own.rpartition("/") for own, _ in existing)
+        found = {place for place, _, own in places if own == rest[0]}
+        namespace = only_namespace(found, f'{name} "{rest[0]}"', namespace) or namespace
+    key = rest[-1] if kind == "node" else f"{rest[0] if len(rest) == 2 else namespace}/{rest[-1]}"
     changes = {field: [each for own, each in existing if own != key]}
     if len(changes[field]) == len(existing):
         raise _not_found(cluster, name, key, (own for own, _ in existing))

@@ -38,6 +38,7 @@ from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_set_by_controll
 from kpreempt.errors import NotFoundError, UsageError, nearest
 from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity
@@ -185,6 +186,11 @@ def _unknown_path(text: str, path: str) -> UsageError:
     for field, advice in _ELSEWHERE.items():
         if path == field or path.startswith((f"{field}.", f"{field}[")):
             return UsageError(f'{_SETTING} "{text}": {advice}', hint=f"{_SETTING} accepts {accepted}")
+    if path == NodeField.ALLOCATABLE or path in _RESOURCES or "/" in path:
+        resource = path if path != NodeField.ALLOCATABLE else "cpu"
+        return UsageError(
+            f'{_SETTING} "{text}": expected NODE:{_ALLOCATABLE}RESOURCE', hint=f"{_ALLOCATABLE}{resource}"
+        )
     problem = f'{_SETTING} "{text}": "{path}" cannot be changed here: it is unknown what that would affect'
     return UsageError(problem, hint=f"accepted: {accepted}; labels and taints: {_LABEL}, {_TAINT}")
 
@@ -193,6 +199,7 @@ def with_changes(
     cluster: ClusterSnapshot,
     namespace: str = "",
     *,
+    default: str = DEFAULT_NAMESPACE,
     removed: Sequence[str] = (),
     edits: Sequence[NodeEdit] = (),
     budgets: Sequence[str] = (),
@@ -202,7 +209,7 @@ def with_changes(
 
     Removed pods are recreated by their controllers. Raises the errors of ``changed`` and ``with_edits``.
     """
-    after = changed(cluster, namespace, removed=removed, budgets=budgets, now=now)
+    after = changed(cluster, namespace, default=default, removed=removed, budgets=budgets, now=now)
     assumptions = [_what_if(target, "", "removed") for target in removed]
     old = {each.key: each.status for each in cluster.pod_disruption_budgets}
     for key, _, number in (text.rpartition("=") for text in budgets):

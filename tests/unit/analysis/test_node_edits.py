@@ -202,7 +202,19 @@ def test_a_taint_knows_the_option_that_makes_it(text: str) -> None:
             {"node_settings": ["node-a:status.capacity.cpu=8"]}, "reads only status.allocatable", "", id="the capacity"
         ),
         pytest.param(
-            {"node_settings": ["node-a:spec.podCIDR=10.0.0.0/8"]},
+            {"node_settings": ["node-a:cpu=8"]},
+            "expected NODE:status.allocatable.RESOURCE",
+            "status.allocatable.cpu",
+            id="a resource without its field",
+        ),
+        pytest.param(
+            {"node_settings": ["node-a:status.allocatable=8"]},
+            "expected NODE:status.allocatable.RESOURCE",
+            "status.allocatable.cpu",
+            id="a field without its resource",
+        ),
+        pytest.param(
+            {"node_settings": ["node-a:spec.providerID=x"]},
             "unknown what that would affect",
             "status.allocatable.RESOURCE",
             id="another field",

@@ -315,7 +315,7 @@ def test_outputs_go_to_files_and_standard_output_at_once(kpreempt: Kpreempt, tmp
         ),
         pytest.param(
             ["explain", "pod/nobody", "--snapshot", CLUSTER],
-            'pod "nobody" in namespace "default" not found',
+            'pod "nobody" not found',
             id="a pod that is not there",
         ),
         pytest.param(

@@ -155,7 +155,7 @@ def test_a_global_default_is_for_what_comes_now(kpreempt: Callable[..., Any], tm
     assert was_there["outcome"] == "Preempts"
     assert [each["kind"] for each in was_there["assumptions"]] == ["Uncertain", "Absent"]
     assert comes["outcome"] == "Unschedulable"
-    assert [each["kind"] for each in comes["assumptions"]] == ["Informational", "Absent"]
+    assert [each["kind"] for each in comes["assumptions"]] == ["Informational", "WhatIf", "Absent"]
 
 
 def test_a_dump_is_as_it_was_read(kpreempt: Callable[..., Any], tmp_path: Path) -> None:

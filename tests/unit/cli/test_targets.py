@@ -157,3 +157,19 @@ def test_the_drain_of_a_pod_is_one_of_its_node(kpreempt: Kpreempt, dump: tuple[s
     assert run.complaint == 'nodes "node-x" not found\nhint: node-a\n'
     run = kpreempt("drain", "web-1", "--snapshot", "fixtures/on-call/cluster.yaml")
     assert run.complaint == 'nodes "web-1" not found\nhint: it is a pod on node-a: kpreempt drain node-a\n'
+
+
+@pytest.mark.parametrize(
+    ("target", "result"),
+    [
+        pytest.param("pod/bare", "pod/bare: removed", id="the only namespace that has it"),
+        pytest.param("bare", "bare: removed", id="without its kind"),
+        pytest.param("pod/both", 'pod "both" is in several namespaces: batch, shop', id="several namespaces"),
+        pytest.param("pod/nobody", 'pod "default/nobody" not found', id="no such pod"),
+    ],
+)
+def test_an_object_to_remove_may_be_in_any_namespace(
+    kpreempt: Kpreempt, dump: tuple[str, str], target: str, result: str
+) -> None:
+    run = kpreempt("pending", "--without", target, *dump)
+    assert result in run.stdout + run.stderr
