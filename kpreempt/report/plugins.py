@@ -101,8 +101,14 @@ def _point(point: ListedPoint) -> tuple[str, Words]:
     return point.point, tuple(phrase)
 
 
+# What the plugin does that only delays pods (``PreEnqueue`` in ``defaultpreemption/default_preemption.go``, v1.37.1).
+_DELAYS = {"DefaultPreemption": "keeps a pod out of the queue while the requests that evict its victims are running"}
+
+
 def _left_out(plugin: OmittedPlugin) -> Phrase:
     why = "not modeled" if plugin.is_known else "neither in-tree nor installed"
+    if plugin.only_delays and plugin.name in _DELAYS:
+        why = f"{_DELAYS[plugin.name]}; no verdict depends on it"
     return (_named(plugin.name, plugin.points), f": {why}")
 
 

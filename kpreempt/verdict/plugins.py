@@ -33,12 +33,14 @@ class OmittedPlugin(Record, frozen=True):
     """An enabled plugin that kpreempt does not run.
 
     ``points`` are its extension points; empty if only the plugin itself could tell. ``is_known``: it is an in-tree
-    plugin that is not modeled; otherwise, only its name is known.
+    plugin that is not modeled; otherwise, only its name is known. ``only_delays``: at these points, it only decides
+    when a pod is tried, and no verdict depends on it.
     """
 
     name: str
     points: list[str]
     is_known: bool
+    only_delays: bool = False
 
 
 class DisabledPlugin(Record, frozen=True):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kpreempt.schedulers.extender_protocol import with_ignorable_last
 from kpreempt.schedulers.kube.framework.interface import EXTENSION_POINTS, NOT_RUN
 from kpreempt.schedulers.kube.plugin_table import WITHOUT_CLASS, Registry
+from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption
 from kpreempt.schedulers.kube.profile import (
     IN_TREE,
     Profile,
@@ -29,6 +30,8 @@ from kpreempt.verdict.plugins import (
 )
 
 OWN_SOURCE = "kube-scheduler"
+# Where asynchronous preemption keeps its preemptors out of the queue.
+_ASYNCHRONOUS = (DefaultPreemption.name, ["preEnqueue"])
 
 
 def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin]) -> SchedulerPlugins:
@@ -75,7 +78,12 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
     return ListedProfile(
         scheduler_name=profile.scheduler_name,
         points=points,
-        omitted=[OmittedPlugin(name, at, name in IN_TREE) for name, at in left_out.items()],
+        omitted=[
+            OmittedPlugin(name, at, name in IN_TREE, only_delays=(name, at) == _ASYNCHRONOUS)
+            for name, at in left_out.items()
+            # Without asynchronous preemption, the plugin lets every pod into the queue.
+            if (name, at) != _ASYNCHRONOUS or scheduler.behavior.scheduler_async_preemption
+        ],
         disabled=_disabled(profile, scheduler),
     )
 

@@ -37,6 +37,25 @@ def test_without_anything_the_default_plugins_are_listed_by_point(kpreempt: Kpre
     assert (profile["disabled"], document["extenders"]) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("options", "is_listed"),
+    [
+        pytest.param(["--algorithm", "kube-1.31"], False, id="synchronous preemption"),
+        pytest.param(["--algorithm", "kube-1.32"], False, id="the gate is off by default"),
+        pytest.param(
+            ["--algorithm", "kube-1.32", "--feature-gates", "SchedulerAsyncPreemption=true"], True, id="the gate is on"
+        ),
+        pytest.param(["--algorithm", "kube-1.36"], True, id="asynchronous preemption"),
+    ],
+)
+def test_asynchronous_preemption_delays_pods_and_decides_nothing(
+    kpreempt: Kpreempt, options: list[str], is_listed: bool
+) -> None:
+    text = " ".join(kpreempt("plugins", *options).stdout.split())
+    assert ("DefaultPreemption at preEnqueue: keeps a pod out of the queue" in text) is is_listed
+    assert "preEnqueue: not modeled" not in text
+
+
 def test_a_feature_gate_takes_its_plugin_away(kpreempt: Kpreempt) -> None:
     # The gates that depend on it have to go with it.
     gates = {
