@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -27,6 +28,15 @@ _PRINTED = datetime(2000, 1, 1, tzinfo=UTC)
 _DEFAULT_SCHEDULER = "default-scheduler"
 _OTHERS, _PARTS, _MORE = 90, 80, 60
 _OTHERS_SHOWN = 8
+# The kubelet's reasons (``pkg/kubelet/events`` of v1.36.3); the message is JSON, with the cause as its error.
+_RESIZES = {
+    "ResizeDeferred": "was deferred by the kubelet",
+    "ResizeInfeasible": "was rejected as infeasible by the kubelet",
+    "ResizeStarted": "has started",
+    "ResizeCompleted": "is complete",
+    "ResizeError": "failed",
+}
+_RESIZE_ERROR = re.compile(r"(?:\"error\":\"|^(?!Pod resize))([^\"{]{1,500})")
 _EARLIER_SHOWN = 4
 _FACTS_SHOWN = 2
 
@@ -104,6 +114,11 @@ def lead_of_object(item: ExplainedObject, options: RenderOptions) -> Phrase:
         case EventTopic.SCHEDULED:
             node = Span(f" was assigned to {event.node}", "good")
             return (pod.words, node, f"{ago(times.at, times.now)}; the scheduler is done with it.")
+        case EventTopic.RESIZE:
+            error = _RESIZE_ERROR.search(event.message)
+            why: Phrase = (": ", quoted(error[1])) if error else ()
+            state = _RESIZES.get(event.reason, "was reported")
+            return (pod.words, ": its in-place resize ", Span(state, "warn"), ago(times.at, times.now), *why, ".")
         case EventTopic.KUBELET:
             start = Span(" has a node, but does not start there", "warn")
             return (pod.words, start, f": {event.reason}: ", quoted(event.message), ".")

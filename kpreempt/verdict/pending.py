@@ -15,7 +15,7 @@ from kpreempt.verdict.rejections import RejectedNodes
 from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.served import InTurn, ServedQueue
 from kpreempt.verdict.status import Outcome
-from kpreempt.verdict.waiting import PendingOnNode, PendingState, TerminatingPod
+from kpreempt.verdict.waiting import PendingOnNode, PendingResize, PendingState, TerminatingPod
 from kpreempt.verdict.workload import MissingPods
 
 # The states that say more about a pod than its outcome.
@@ -197,8 +197,9 @@ class PendingPods(Record, frozen=True, kw_only=True):
     other pending pods by namespace. ``served`` is the whole queue, served in its order. ``changes`` is set if this is
     one of several polls. ``more_nodes`` says how many nodes like those of the cluster would place the pending pods; it
     is missing if none waits for a node. ``on_nodes`` are the requested pods that have a node and are still pending,
-    which the scheduler does not wait for. ``workloads`` counts Kueue's Workloads, if there are any. ``autoscaling`` is
-    what node autoscalers report about the unschedulable pods, if there are any.
+    which the scheduler does not wait for; ``resizes`` are running ones whose in-place resize is pending. ``workloads``
+    counts Kueue's Workloads, if there are any. ``autoscaling`` is what node autoscalers report about the unschedulable
+    pods, if there are any.
 
     ``missing_pods`` are the controllers that want pods and have not created them, and why; ``unread_owners`` the kinds
     of controllers that are not in the input, so that their missing pods are unknown.
@@ -220,6 +221,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     served: ServedQueue = ServedQueue()
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     autoscaling: Autoscaling | msgspec.UnsetType = msgspec.UNSET
+    resizes: list[PendingResize] = []
     missing_pods: list[MissingPods] = []
     unread_owners: list[str] = []
     assumptions: list[Assumption] = []

@@ -18,7 +18,7 @@ from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.served import TurnInQueue
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
-from kpreempt.verdict.waiting import KnownFacts, PendingOnNode, StillPending
+from kpreempt.verdict.waiting import KnownFacts, PendingOnNode, PendingResize, StillPending
 from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"
@@ -325,7 +325,8 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     ``capacity`` is set if the number of additional pods that fit was requested. ``in_turn`` is what becomes of an
     existing pending pod when the whole queue is served. ``still_pending`` says why an existing pod has no node yet, and
     ``on_node`` what an existing pod that has one, and is evaluated as if it were recreated, waits for. ``known`` is
-    what else the input says, if it has no nodes, so that no outcome can be predicted.
+    what else the input says, if it has no nodes, so that no outcome can be predicted. ``resize`` is the in-place resize
+    of a running pod that its kubelet has not granted.
     """
 
     api_version: str = ""
@@ -379,6 +380,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     in_turn: TurnInQueue | None = None
     on_node: PendingOnNode | None = None
     known: KnownFacts | None = None
+    resize: PendingResize | None = None
 
     @property
     def worst_outcome(self) -> Outcome:

@@ -327,3 +327,63 @@ class KnownFacts(SparseRecord, frozen=True, kw_only=True):
     budgets: list[BudgetState] = []
     unknown: list[str] = []
     has_unknown_priority: bool = False
+
+
+class ResizeState(StrEnum):
+    """The kubelet's answer: ``Deferred`` (not now, it tries again), or ``Infeasible`` (never on this node)."""
+
+    DEFERRED = "Deferred"
+    INFEASIBLE = "Infeasible"
+
+
+class ResizePreemption(StrEnum):
+    """Whether the scheduler evicts pods for a deferred resize (KEP-5836).
+
+    ``NotInVersion``: it ignores pods that have a node. ``GateOff``: it does so without a feature gate, which is off by
+    default. ``GateOn``: it evicts pods of lower priority on the node if the resize then fits.
+    """
+
+    NOT_IN_VERSION = "NotInVersion"
+    GATE_OFF = "GateOff"
+    GATE_ON = "GateOn"
+
+
+class ResizeNeed(SparseRecord, frozen=True, kw_only=True):
+    """A resource of which the pod wants more than it has, in the units of a verdict.
+
+    ``requested`` is what it wants and ``allocated`` what it has, ``None`` if its status does not say. The node has
+    ``allocatable``; its other pods have ``used``, of which ``used_by_lower`` is that of pods with a lower priority.
+    ``missing`` is how much more the pod wants than is free for it, at least 0.
+    """
+
+    resource: str
+    requested: int
+    allocated: int | None = None
+    allocatable: int = 0
+    used: int = 0
+    used_by_lower: int = 0
+    missing: int = 0
+
+    @property
+    def exceeds_node(self) -> bool:
+        """Whether it would not fit on the empty node either."""
+        return self.requested > self.allocatable
+
+
+class PendingResize(SparseRecord, frozen=True, kw_only=True):
+    """A running pod whose resize is pending at ``at``, with the kubelet's ``message`` and the time of its answer.
+
+    ``needs`` is empty if the node is not in the input. ``fits_without_lower``: the resize would fit if all pods with a
+    lower priority left the node, and the pod may preempt.
+    """
+
+    pod: str
+    node: str
+    state: ResizeState
+    at: datetime | None = None
+    priority: int = 0
+    since: datetime | None = None
+    message: str = ""
+    needs: list[ResizeNeed] = []
+    preemption: ResizePreemption = ResizePreemption.NOT_IN_VERSION
+    fits_without_lower: bool = False

@@ -39,11 +39,14 @@ _BUSY = [
     *("--now", "2026-11-22T12:00:00Z"),
 ]
 
+_RESIZE = ["--snapshot", str(FIXTURES / "resize" / "cluster.yaml"), "--now", NOW]
 _PASTED = ["explain", "--now", NOW, "--event"]
 _TEXTS = FIXTURES / "events"
 
 # The arguments of each golden file.
 ANSWERS: dict[str, list[str]] = {
+    "resize-pending.txt": ["pending", *_RESIZE],
+    "resize-explain.txt": ["explain", "db-0", "-n", "shop", *_RESIZE],
     "event-describe.txt": [*_PASTED, str(_TEXTS / "describe.txt")],
     "event-describe.md": [*_PASTED, str(_TEXTS / "describe.txt"), "-o", "markdown"],
     "event-message.txt": [*_PASTED, str(_TEXTS / "message.txt")],

@@ -34,7 +34,7 @@ _ASSIGNED = re.compile(r"Successfully assigned \S{1,510} to (?P<node>[\w.-]{1,25
 # The condition that says why a pod is not scheduled, and the reasons that events and that condition use.
 _CONDITION = "PodScheduled"
 _SCHEDULING_REASONS = frozenset((FAILED_SCHEDULING, "Unschedulable", "SchedulingGated", "SchedulerError"))
-_RESIZE = "Resize"
+_RESIZE, _RESIZE_CONDITION = "Resize", "PodResizePending"
 # Part of the names under which other schedulers report events.
 _OTHER_SCHEDULERS = {"volcano": "Volcano", "vc-": "Volcano", "yunikorn": "YuniKorn", "kueue": "Kueue"}
 
@@ -93,6 +93,16 @@ def pasted_pod(pod: Pod, events: Sequence[Event] = ()) -> PastedObject:
         Event(reason=each.reason, involved_object=reference, message=each.message, event_time=each.last_transition_time)
         for each in pod.status.conditions
         if each.type == _CONDITION and each.status == "False" and each.message
+    ]
+    states += [
+        Event(
+            reason=f"{_RESIZE}{each.reason}",
+            involved_object=reference,
+            message=each.message,
+            event_time=each.last_transition_time,
+        )
+        for each in pod.status.conditions
+        if each.type == _RESIZE_CONDITION and each.status == "True"
     ]
     states += [
         Event(

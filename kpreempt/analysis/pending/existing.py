@@ -14,6 +14,7 @@ import msgspec
 from kpreempt.analysis.algorithms import AnalysisContext, pods_by_node
 from kpreempt.analysis.pending.admission_today import differences_today
 from kpreempt.analysis.pending.on_nodes import NodeReports, is_pending_on_node
+from kpreempt.analysis.pending.resizes import pending_resizes
 from kpreempt.analysis.pending.states import DEFAULT_MAX_BACKOFF, PendingContext, compare_messages, situation_of
 from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
 from kpreempt.model.pod import Pod
@@ -33,7 +34,8 @@ def with_reasons(
         on_node = msgspec.structs.replace(NodeReports(context.cluster).why(pod), at=context.time)
         return msgspec.structs.replace(verdict, on_node=on_node)
     if pod.spec.node_name or pod.is_terminal:
-        return verdict
+        resizes = pending_resizes([pod], context.cluster, context.scheduler, context.time)
+        return msgspec.structs.replace(verdict, resize=resizes[0]) if resizes else verdict
     return msgspec.structs.replace(verdict, still_pending=_still_pending(verdict, pod, context, max_backoff))
 
 

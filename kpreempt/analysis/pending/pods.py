@@ -43,6 +43,7 @@ from kpreempt.analysis.nodes.copies import (
     with_nodes,
 )
 from kpreempt.analysis.pending.on_nodes import NodeReports
+from kpreempt.analysis.pending.resizes import pending_resizes
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
@@ -207,6 +208,7 @@ def explain_pending(
         groups=_groups(items),
         items=items,
         on_nodes=[reports.why(pod) for pod in on_nodes if is_selected(pod)],
+        resizes=pending_resizes(filter(is_selected, cluster.pods), cluster, scheduler, at),
         more_nodes=new_nodes if new_nodes is not None else msgspec.UNSET,
         served=replace(served, in_turn={**served.in_turn, **turns}),
         assumptions=list(dict.fromkeys([*context.assumptions, *unread, *verdict_assumptions, *served_assumptions])),

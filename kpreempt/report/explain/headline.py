@@ -100,7 +100,12 @@ def _now(verdict: Verdict) -> Phrase:
     verbs = {"Running": "runs", "Terminating": "is terminating", "Finished": "has finished"}
     verb = verbs.get(pod.current_phase or "", "is")
     node = (" on ", strong(pod.current_node)) if pod.current_node else ()
-    return (strong(pod_name(verdict)), f" {verb}", *node, ". ")
+    resize: Phrase = ()
+    if verdict.resize is not None:
+        from kpreempt.report.pending.resizes import needs_in_words  # noqa: PLC0415 - rarely needed
+
+        resize = ("; ", Span(needs_in_words(verdict.resize), "warn"))
+    return (strong(pod_name(verdict)), f" {verb}", *node, *resize, ". ")
 
 
 def _why_pending(verdict: Verdict) -> str:

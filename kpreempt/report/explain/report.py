@@ -230,6 +230,10 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         from kpreempt.report.explain.still_pending import pending_section  # noqa: PLC0415 - only for existing pods
 
         sections.append(pending_section(verdict, _STILL_PENDING))
+    if verdict.resize is not None:
+        from kpreempt.report.pending.resizes import resize_section  # noqa: PLC0415 - only for running pods
+
+        sections.append(resize_section(verdict.resize, _STILL_PENDING))
     if verdict.in_turn is not None:
         from kpreempt.report.pending.served import turn_section  # noqa: PLC0415 - only for existing pods
 

@@ -42,6 +42,7 @@ from kpreempt.report.missing_pods import in_a_line, missing_section, summarize
 from kpreempt.report.node_health import health_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.on_nodes import on_nodes_section, table_on_nodes
+from kpreempt.report.pending.resizes import resizes_section
 from kpreempt.report.pending.served import turn_in_brief, turn_in_words
 from kpreempt.report.pending.summary import (
     NO_NODE_FITS,
@@ -181,6 +182,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
             ),
             _workloads(pending),
             on_nodes_section(pending.on_nodes, pending.at, _ON_NODES, is_alone=not items),
+            resizes_section(pending.resizes, _ON_NODES),
             *assumption_sections(pending.assumptions),
             Section("NOTES", notes_in_words(pending), priority=_NOTES, aside=2, short=unknown),
         ],
