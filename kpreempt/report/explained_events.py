@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from kpreempt.report.amounts import ago, count
+from kpreempt.model.meta import grouped
+from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME
+from kpreempt.report.amounts import ago, agree, count
 from kpreempt.report.autoscaling import autoscaling_section
 from kpreempt.report.blocks import Listing, Phrase, Report, Section, Span, Words, strong
 from kpreempt.report.evidence import assumption_sections
@@ -25,7 +27,6 @@ from kpreempt.verdict.workload import MissingPods, MissingReason
 
 # Ages of pasted events count from when they were printed; only the difference of the two times is shown.
 _PRINTED = datetime(2000, 1, 1, tzinfo=UTC)
-_DEFAULT_SCHEDULER = "default-scheduler"
 _OTHERS, _PARTS, _MORE = 90, 80, 60
 _OTHERS_SHOWN = 8
 # The kubelet's reasons (``pkg/kubelet/events`` of v1.36.3); the message is JSON, with the cause as its error.
@@ -58,11 +59,13 @@ def report(answer: ExplainedEvents, options: RenderOptions) -> Report:
             command="explain",
         )
     first, *others = answer.items
-    listed: list[list[Words]] = [[lead_of_object(each, options)] for each in others]
+    alike = grouped(answer.items, _message)
+    leads = [(*lead_of_object(same[0], options), *_and_more(len(same) - 1)) for same in alike.values()]
+    listed: list[list[Words]] = [[each] for each in leads[1:]]
     return Report(
         title=_title(first),
         tone="warn",
-        lead=lead_of_object(first, options),
+        lead=leads[0],
         facts=[" · ".join(_facts(first, options))],
         short_facts=" · ".join(_facts(first, options)[:_FACTS_SHOWN]),
         sections=[
@@ -84,6 +87,16 @@ def report(answer: ExplainedEvents, options: RenderOptions) -> Report:
         command="explain",
         is_compact=True,
     )
+
+
+def _message(item: ExplainedObject) -> str:
+    """What the latest event says if it may be the same for several pods, else what identifies the object."""
+    event = _main(item)
+    return event.message if event.scheduling is not None else f"{item.kind} {item.key}"
+
+
+def _and_more(number: int) -> Phrase:
+    return (f" {count(number, 'more pod')} {agree(number, 'has')} the same message.",) if number else ()
 
 
 def lead_of_object(item: ExplainedObject, options: RenderOptions) -> Phrase:
@@ -195,7 +208,7 @@ def _title(item: ExplainedObject) -> Words:
 def _facts(item: ExplainedObject, options: RenderOptions) -> list[str]:
     """The event that is explained, the versions that write it so, and what a description says about the pod."""
     event = _main(item)
-    reporter = f"from {event.reporter}" if event.reporter not in ("", _DEFAULT_SCHEDULER) else ""
+    reporter = f"from {event.reporter}" if event.reporter not in ("", DEFAULT_SCHEDULER_NAME) else ""
     facts = [" ".join(filter(None, (event.reason, reporter, _when(event, options))))] if event.reason else []
     if event.scheduling is not None and (versions := versions_of(event.scheduling)):
         facts.append(f"wording of {versions}")

@@ -247,7 +247,7 @@ def lead_of_message(message: SchedulerMessage, pod: PodInMessage) -> Phrase:
             return (
                 subject,
                 Span(" was not scheduled", "warn"),
-                f" by {message.scheduler}: this is not a message of kube-scheduler.",
+                f"{f' by {message.scheduler}' if message.scheduler else ''}: this is not a message of kube-scheduler.",
             )
         case MessageForm.NOT_TRIED | MessageForm.WAITS:
             reason = message.reasons[0]
@@ -353,7 +353,10 @@ def _reasons(message: SchedulerMessage) -> list[Block]:
         plugin = f" ({message.plugin})" if message.plugin else ""
         return [Sentence(_FORMS[message.form][1].replace("{plugin}", plugin))]
     if message.form is MessageForm.OTHER_SCHEDULER:
-        return [Sentence("kpreempt explains only kube-scheduler's messages part by part.")]
+        return [
+            Sentence(quoted(message.message)),
+            Sentence("the parts are those of another scheduler, an out-of-tree plugin or an extender"),
+        ]
     known = [each for each in message.reasons if each.topic in _WORDS]
     if message.form is not MessageForm.NO_FIT:
         return [Sentence(_meaning(each)) for each in known]

@@ -22,7 +22,7 @@ from kpreempt.model.event import (
     ObjectReference,
     autoscaler_of,
 )
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from kpreempt.model.terminations import termination_in, terminations_of
 from kpreempt.verdict.messages import EventTopic, ExplainedEvent, ExplainedEvents, ExplainedObject
 from kpreempt.verdict.waiting import MessageForm, SchedulerMessage
@@ -149,7 +149,10 @@ def _details(event: Event, text: str) -> dict[str, object]:
     if reason in _SCHEDULING_REASONS:
         scheduler = _scheduler(reporter)
         message = None if scheduler else explain_message(text)
-        message = message or SchedulerMessage(message=text, form=MessageForm.OTHER_SCHEDULER, scheduler=scheduler)
+        # A kube-scheduler reports under the name of a profile, so another name shows nothing.
+        message = message or SchedulerMessage(
+            message=text, form=MessageForm.OTHER_SCHEDULER, scheduler=scheduler or _unless_default(reporter)
+        )
         is_other = message.form is MessageForm.OTHER_SCHEDULER
         return {"topic": EventTopic.OTHER_SCHEDULER if is_other else EventTopic.SCHEDULING, "scheduling": message}
     if reason == _SCHEDULED and (match := _ASSIGNED.match(text)):
@@ -187,6 +190,10 @@ def _scheduler(reporter: str) -> str:
     """The program that reports under this name; empty for a kube-scheduler, or an unknown one."""
     name = reporter.lower()
     return next((scheduler for part, scheduler in _OTHER_SCHEDULERS.items() if part in name), "")
+
+
+def _unless_default(reporter: str) -> str:
+    return "" if reporter == DEFAULT_SCHEDULER_NAME else reporter
 
 
 def _recency(event: ExplainedEvent) -> float:

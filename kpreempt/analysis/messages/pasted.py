@@ -52,6 +52,7 @@ _MESSAGE = re.compile(
 )
 # A line of a scheduler's log (klog), with the pod and the message in quotes.
 _LOGGED, _LOGGED_POD = ' err="', re.compile(r"\bpod=\"(?P<namespace>[\w.-]{1,253})/(?P<name>[\w.-]{1,253})\"")
+_CONTROLLER = "-controller"
 _NONE = ("", "<none>", "<unset>")
 
 
@@ -143,6 +144,8 @@ class _Tables:
             rest, component, host = _from(rest)
         elif self._is_wide:
             rest, times, component, host = _wide(rest)
+        if not subject.kind and component.endswith(_CONTROLLER):
+            subject.kind = kind_of(component.removesuffix(_CONTROLLER))
         event = Event(
             type=match["type"],
             reason=match["reason"],

@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from kpreempt.analysis.messages.events import explain_events
 from kpreempt.analysis.messages.pasted import parse_text
+from kpreempt.report.blocks import text_of
+from kpreempt.report.explained_events import lead_of_object, report
+from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.messages import EventTopic, ExplainedEvents
 
 NO_CPU = "0/3 nodes are available: 3 Insufficient cpu."
@@ -115,6 +118,30 @@ def test_the_latest_event_comes_first_and_equal_ones_are_merged() -> None:
     assert (found.items[0].other_events, found.other_objects) == (1, 1)
 
 
+def test_the_controller_that_reports_shows_the_kind() -> None:
+    (item,) = _explained(
+        "Name:  web\nNamespace:  shop\nEvents:\n"
+        '  Warning  FailedCreate  1m  replicaset-controller  Error creating: pods "web-" is forbidden: no\n'
+    ).items
+    assert (item.kind, item.key) == ("ReplicaSet", "shop/web")
+
+
+@pytest.mark.parametrize(
+    ("reporter", "scheduler"),
+    [("volcano", "Volcano"), ("my-scheduler", "my-scheduler"), ("default-scheduler", "")],
+)
+def test_other_messages_name_their_scheduler(reporter: str, scheduler: str) -> None:
+    (item,) = _explained(f"  Warning  FailedScheduling  1m  {reporter}  no luck today").items
+    message = item.events[0].scheduling
+    assert message is not None
+    assert message.scheduler == scheduler
+    words = text_of(lead_of_object(item, RenderOptions()))
+    assert (
+        words
+        == f"The pod was not scheduled{scheduler and f' by {scheduler}'}: this is not a message of kube-scheduler."
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "topic"),
     [
@@ -164,3 +191,23 @@ LINES = (
 def test_any_lines_are_read(lines: list[str]) -> None:
     found = _explained("\n".join(lines))
     assert all(each.events for each in found.items)
+
+
+def test_pods_with_the_same_message_share_a_line() -> None:
+    rows = [f"{age}s  Warning  FailedScheduling  pod/{name}  {NO_CPU}" for age, name in enumerate("abc", 1)]
+    rows.append("9s  Warning  FailedScheduling  pod/d  no nodes available to schedule pods")
+    words = report(_explained("\n".join(rows)), RenderOptions())
+    lead = "a fits on none of 3 nodes: 3 lack free cpu. 2 more pods have the same message."
+    assert text_of(words.lead) == lead
+    (others,) = [each for each in words.sections if each.label == "OTHERS"]
+    listed = [text_of(line) for block in others.blocks for item in getattr(block, "items", ()) for line in item]
+    assert listed == ["d has no nodes to choose from."]
+
+
+def test_a_resize_that_is_pending_has_its_cause() -> None:
+    (item,) = _explained(
+        "Warning  ResizeDeferred  1m  kubelet  Pod resize Deferred: "
+        '{"containers":[],"generation":2,"error":"no cpu left"}'
+    ).items
+    words = text_of(lead_of_object(item, RenderOptions()))
+    assert words == "The pod: its in-place resize was deferred by the kubelet 60s ago: no cpu left."
