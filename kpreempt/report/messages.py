@@ -176,7 +176,7 @@ _WORDS: dict[ReasonTopic, _ReasonWords] = {
     ),
     _T.OTHER: _ReasonWords(
         "rejects", "it: {text}",
-        "not a reason of kube-scheduler's own plugins in 1.18 to 1.37; from an out-of-tree plugin or an extender",
+        "not a reason that kpreempt knows from kube-scheduler; usually one of an out-of-tree plugin or an extender",
         "the logs of the scheduler",
     ),
 }  # fmt: skip
@@ -382,7 +382,9 @@ def _preemption(message: SchedulerMessage, priority: int) -> Section:
             words.append((f"{on}even without all pods of lower priority: ", quoted(each.text)))
         else:
             words.append(quoted(each.text))
-    if message.form is MessageForm.NO_FIT and not message.has_preemption and not message.is_cut:
+    if message.post_filter:
+        words.append(("nothing; another plugin ended the attempt: ", quoted(message.post_filter)))
+    elif message.form is MessageForm.NO_FIT and not message.has_preemption and not message.is_cut:
         words.append(
             "not mentioned: normal up to 1.23; since 1.24, pods are being evicted for it, or preemption failed or is"
             " disabled"

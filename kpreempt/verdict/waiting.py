@@ -251,10 +251,10 @@ class SchedulerMessage(SparseRecord, frozen=True, kw_only=True):
 
     ``nodes`` is the number of nodes of the cluster that it states, ``None`` if it states none. ``reasons`` are those of
     nodes, the most frequent first; ``preemption`` those for which preemption does not help. It has no part about
-    preemption unless ``has_preemption``. ``counted`` is the sum of the ``reasons``: a node counts several times if it
-    has several reasons. ``is_cut``: the end of the message is missing. ``plugin`` is the plugin that it names, and
-    ``scheduler`` the program, if it is not kube-scheduler. ``since`` and ``until`` limit the versions that have all of
-    these wordings.
+    preemption unless ``has_preemption``; ``post_filter`` is what another plugin says in its place. ``counted`` is the
+    sum of the ``reasons``: a node counts several times if it has several reasons. ``is_cut``: the end of the message is
+    missing. ``plugin`` is the plugin that it names, and ``scheduler`` the program, if it is not kube-scheduler.
+    ``since`` and ``until`` limit the versions that have all of these wordings.
     """
 
     message: str
@@ -264,6 +264,7 @@ class SchedulerMessage(SparseRecord, frozen=True, kw_only=True):
     reasons: list[MessageReason] = []
     has_preemption: bool = False
     preemption: list[MessageReason] = []
+    post_filter: str = ""
     is_cut: bool = False
     plugin: str = ""
     scheduler: str = ""

@@ -60,6 +60,9 @@ _WORDINGS = (
     _wording(_T.NODE_AFFINITY, r"node\(s\) didn't match Pod's node affinity", "1.20", "1.20"),
     _wording(_T.NODE_AFFINITY, r"node\(s\) didn't match node selector", "", "1.19"),
     _wording(_T.ENFORCED_AFFINITY, r"node\(s\) didn't match scheduler-enforced node affinity", "1.20"),
+    _wording(
+        _T.ENFORCED_AFFINITY, r"node\(s\) didn't (?:have the requested labels|match service affinity)", "", "1.22"
+    ),
     _wording(_T.NODE_NAME, r"node\(s\) didn't match the requested node name", "1.21"),
     _wording(_T.NODE_NAME, r"node\(s\) didn't match the requested hostname", "", "1.20"),
     _wording(_T.NOT_CONSIDERED, r"node\(s\) didn't satisfy plugin\(s\) \[(?P<subject>[\w ./-]{1,500})\]", "1.32"),
@@ -99,6 +102,7 @@ _WORDINGS = (
     _wording(_T.DRIVER_MISSING, rf"(?P<subject>{_NAME}) CSI driver is not installed on the node", "1.35"),
     _wording(_T.CLAIM_UNBOUND, r"pod has unbound immediate PersistentVolumeClaims"),
     _wording(_T.CLAIM_MISSING, rf"persistentvolumeclaim {_QUOTED} not found"),
+    _wording(_T.CLAIM_MISSING, rf"PersistentVolumeClaim was not found: {_QUOTED}", "", "1.21"),
     _wording(_T.CLAIM_DELETED, rf"persistentvolumeclaim {_QUOTED} is being deleted"),
     _wording(
         _T.CLAIM_LOST,
@@ -135,6 +139,8 @@ _WORDINGS = (
         "1.27",
     ),
     _wording(_T.DEVICE_CLAIM, rf"pod \"{_NAME}\": ResourceClaim not created yet", "1.28"),
+    _wording(_T.DEVICE_CLAIM, rf"resource claim (?P<subject>{_NAME}), request {_NAME}: .{{1,200}}", "1.33"),
+    _wording(_T.DEVICE_CLAIM, rf"node allocatable resource claim (?P<subject>{_NAME}) .{{1,100}}", "1.36"),
     _wording(_T.DEVICE_CLASS, rf"request {_NAME}: device class (?P<subject>{_NAME}) does not exist", "1.31"),
     _wording(_T.DEVICE_CLASS, rf"resource class (?P<subject>{_NAME}) does not exist", "1.29", "1.30"),
     _wording(_T.FEATURES, r"node\(s\) didn't match Pod's required features.{0,500}", "1.36"),
@@ -142,7 +148,7 @@ _WORDINGS = (
     _wording(_T.GATES, r"Scheduling is blocked due to non-empty scheduling gates", "1.26"),
     _wording(
         _T.GANG,
-        rf"waiting for (?:minCount pods from a gang|pods's (?:pod group|workload) {_QUOTED}) .{{1,100}}",
+        rf"waiting for (?:minCount pods from a gang|(?:pods's|composite) (?:pod group|workload) {_QUOTED}) .{{1,100}}",
         "1.35",
     ),
     _wording(_T.NO_VICTIMS, r"No preemption victims found for incoming (?:pod|preemptor)", "1.24"),
@@ -173,6 +179,8 @@ _FORMS = tuple(
     )
 )
 _NODES = re.compile(r"(?P<feasible>\d{1,9})/(?P<nodes>\d{1,9}) nodes are available:")
+# What a plugin of PostFilter other than DefaultPreemption says after the reasons; it ends the attempt if it fails.
+_POST_FILTER = re.compile(r"\. (?P<text>[^.\d][^.]{0,200})\.?$")
 # Messages of other programs, some of which reuse the code of kube-scheduler.
 _OTHERS = tuple(
     (scheduler, re.compile(pattern))
@@ -226,6 +234,9 @@ def reason_of(text: str, nodes: int | None = None) -> MessageReason:
 
 def _no_fit(text: str, counted: re.Match[str], is_cut: bool) -> SchedulerMessage:
     head, preemption = split_preemption(text)
+    post_filter = None if preemption or is_cut else _POST_FILTER.search(head)
+    if post_filter is not None:
+        head = head[: post_filter.start() + 1]
     counts = _counts(head, is_cut=is_cut and not preemption)
     nodes = counted_nodes(text)
     reasons = [reason_of(reason, number) for reason, number in counts.items()]
@@ -242,6 +253,7 @@ def _no_fit(text: str, counted: re.Match[str], is_cut: bool) -> SchedulerMessage
             counted=sum(counts.values()),
             reasons=reasons,
             has_preemption=bool(preemption),
+            post_filter=post_filter["text"] if post_filter is not None else "",
             preemption=[reason_of(reason, number) for reason, number in after.items()]
             or [reason_of(each) for each in (preemption.strip().rstrip("."),) if each],
             is_cut=is_cut,

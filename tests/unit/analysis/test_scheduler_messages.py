@@ -43,6 +43,8 @@ HELPLESS = " preemption: 0/3 nodes are available: 3 Preemption is not helpful fo
         ("waiting for scheduling gates: [a.io/x b.io/y]", T.GATES, "a.io/x b.io/y", "1.26", ""),
         ("request gpu: device class gpu.example.com does not exist", T.DEVICE_CLASS, "gpu.example.com", "1.31", ""),
         ("ebs.csi.aws.com CSI driver is not installed on the node", T.DRIVER_MISSING, "ebs.csi.aws.com", "1.35", ""),
+        ("waiting for pods's pod group \"g\" to appear in scheduling queue", T.GANG, "g", "1.35", ""),
+        ('PersistentVolumeClaim was not found: "data"', T.CLAIM_MISSING, "data", "", "1.21"),
         ("not a reason of the scheduler", T.OTHER, "", "", ""),
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else "",
@@ -131,6 +133,17 @@ def test_the_parts_about_nodes_and_preemption_are_counted_apart() -> None:
     said = _text("", found.message)
     assert "add up to 10 of 8 nodes" in said
     assert "on 1 node, even without all pods of lower priority: Insufficient cpu" in said
+
+
+@pytest.mark.parametrize(
+    ("head", "topic"),
+    [("pod has unbound immediate PersistentVolumeClaims", T.CLAIM_UNBOUND), ("11 Insufficient cpu", T.RESOURCE)],
+)
+def test_another_plugin_may_end_the_attempt_before_preemption(head: str, topic: ReasonTopic) -> None:
+    found = explain_message(f"0/11 nodes are available: {head}. not found")
+    assert found is not None
+    assert ([each.topic for each in found.reasons], found.post_filter) == ([topic], "not found")
+    assert "another plugin ended the attempt: not found" in _text("", found.message)
 
 
 def test_the_last_reason_of_a_cut_message_is_not_guessed() -> None:
