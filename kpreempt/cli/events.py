@@ -37,7 +37,7 @@ def explain_event(request: ExplainRequest) -> int:
     target = parse_pod_name(request, request.namespace or "")
     if target is not None and not isinstance(target, PodName):
         raise UsageError("with --event, name a pod, or none", hint="kpreempt explain --event FILE NAME -n NAMESPACE")
-    path = request.event or STDIN
+    path = request.event or ""
     with run.stopwatch.phase("read"):
         source = STDIN_NAME if path == STDIN else name_of(path)
         content = _from_stdin() if path == STDIN else read_file(path, source)

@@ -65,7 +65,7 @@ def report(answer: ExplainedEvents, options: RenderOptions) -> Report:
     return Report(
         title=_title(first),
         tone="warn",
-        lead=leads[0],
+        lead=(*_reported(first, options), *leads[0]),
         facts=[" · ".join(_facts(first, options))],
         short_facts=" · ".join(_facts(first, options)[:_FACTS_SHOWN]),
         sections=[
@@ -87,6 +87,13 @@ def report(answer: ExplainedEvents, options: RenderOptions) -> Report:
         command="explain",
         is_compact=True,
     )
+
+
+def _reported(item: ExplainedObject, options: RenderOptions) -> Phrase:
+    """That the scheduler's message is no verdict, and how old it is."""
+    event = _main(item)
+    times = _times(event, options)
+    return (f"Reported{ago(times.at, times.now)}, not verified: ",) if event.scheduling is not None else ()
 
 
 def _message(item: ExplainedObject) -> str:

@@ -47,7 +47,7 @@ _WORDS: dict[ReasonTopic, _ReasonWords] = {
     _T.TAINT: _ReasonWords(
         "has",
         "a taint that the pod does not tolerate{named}",
-        "the pod's tolerations do not match a taint with NoSchedule or NoExecute{named}",
+        "the pod's tolerations do not match a taint with NoSchedule or NoExecute",
         _DESCRIBE,
     ),
     _T.CORDONED: _ReasonWords(
@@ -183,10 +183,10 @@ _WORDS: dict[ReasonTopic, _ReasonWords] = {
 # What a node means in the part about preemption, after ``on 2 nodes``.
 _PREEMPTION: dict[ReasonTopic, str] = {
     _T.NO_VICTIMS: "no pod has a lower priority than this one",
-    _T.NOT_HELPFUL: "evictions would not help",
+    _T.NOT_HELPFUL: "evictions do not help",
 }
 # Why evictions would not help on these nodes.
-_WHATEVER = " (taint, label, volume or size)"
+_WHATEVER = " (taint, label, volume, size)"
 _PREEMPTION_ALONE: dict[ReasonTopic, str] = {
     _T.NEVER: "the pod evicts no other pods: its preemptionPolicy is Never",
     _T.TERMINATING_VICTIM: "pods were already evicted for it, and it waits until they have terminated",

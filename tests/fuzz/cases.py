@@ -21,7 +21,7 @@ import zstandard
 
 from kpreempt.cli.app import make_app
 from kpreempt.mcp.server import error_of
-from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMATS
+from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, PAGE_FORMATS, VERDICT_FORMATS
 from tests.damaged_recordings import CHANGE, READERS, damaged, recorded
 from tests.fuzz.mutations import NASTY, mangled, mutated, stretched
 
@@ -277,6 +277,18 @@ def _in_tar(content: bytes) -> bytes:
     return stream.getvalue()
 
 
+def _pasted(random: Random) -> Case:
+    """Pasted events, of which pieces are lost, repeated or replaced."""
+    content = random.choice(sorted((FIXTURES / "events").glob("*"))).read_bytes()
+    for _ in range(random.randrange(12)):
+        start = random.randrange(len(content) + 1)
+        end = min(len(content), start + random.randrange(40))
+        middle = random.choice((b"", content[start:end] * 3, *_PIECES))
+        content = content[:start] + middle + content[end:]
+    words = ["explain", "--event", "pasted.txt", "--now", NOW, *random.choice(([], ["-v"], ["--brief"]))]
+    return Case([*words, *_written(PAGE_FORMATS, random)], {"pasted.txt": mangled(content, random)})
+
+
 def _long_option(random: Random) -> Case:
     """A command line with one value, in any option of any command, that is very long or not a valid number."""
     name, words = random.choice(list(RUNNABLE.items()))
@@ -331,8 +343,13 @@ _KINDS: dict[str, Callable[[Random], Case]] = {
     "extreme numbers": _extreme_numbers,
     "bomb": _bomb,
     "long option": _long_option,
+    "pasted": _pasted,
     "protocol": _protocol,
 }
+_PIECES = (
+    *(b"\n", b"  ", b"(x", b". ", b", 3 ", b"{", b"}", b'"', b" ...", b"\x1b[0m"),
+    *(b"0/", b" nodes are available: ", b"preemption: ", b"Name:  ", b"Events:\n", b"pod/", b"1m ", b"Warning "),
+)
 _LIST = b'{"apiVersion":"v1","kind":"List","items":['
 _DENSE = (
     b" ",

@@ -197,7 +197,9 @@ def test_pods_with_the_same_message_share_a_line() -> None:
     rows = [f"{age}s  Warning  FailedScheduling  pod/{name}  {NO_CPU}" for age, name in enumerate("abc", 1)]
     rows.append("9s  Warning  FailedScheduling  pod/d  no nodes available to schedule pods")
     words = report(_explained("\n".join(rows)), RenderOptions())
-    lead = "a fits on none of 3 nodes: 3 lack free cpu. 2 more pods have the same message."
+    lead = (
+        "Reported 1s ago, not verified: a fits on none of 3 nodes: 3 lack free cpu. 2 more pods have the same message."
+    )
     assert text_of(words.lead) == lead
     (others,) = [each for each in words.sections if each.label == "OTHERS"]
     listed = [text_of(line) for block in others.blocks for item in getattr(block, "items", ()) for line in item]

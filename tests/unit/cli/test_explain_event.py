@@ -22,7 +22,7 @@ def pasted(tmp_path: Path) -> Path:
 def test_an_event_is_explained_without_a_cluster(pasted: Path) -> None:
     ended = run_kpreempt(["explain", "--event", str(pasted)])
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.startswith("The pod fits on none of 3 nodes: 3 lack free cpu.")
+    assert ended.stdout.startswith("Reported, not verified: The pod fits on none of 3 nodes: 3 lack free cpu.")
 
 
 def test_a_name_selects_the_pod() -> None:
