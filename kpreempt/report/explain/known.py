@@ -10,7 +10,7 @@ from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.unread import plural_of, why_no_nodes
 from kpreempt.verdict.waiting import BudgetState, KnownFacts, OwnerState, QuotaUse
 
-_SAYS, _MEANS, _OWNER, _QUOTAS, _BUDGETS = 94, 93, 92, 91, 90
+_SAYS, _MEANS, _OWNER, _QUOTAS, _BUDGETS = 94, 92, 91, 90, 89
 _SHOWN = 4
 # The parts of a message that this answer does not have itself.
 _PARTS = ("REASONS", "PREEMPTION")
@@ -52,7 +52,7 @@ def _scheduler_message(verdict: Verdict, known: KnownFacts) -> list[Section]:
 
     pod = PodInMessage(verdict.pod.namespace, verdict.pod.name)
     short = Section("CONDITION", (f"{lead} ", *lead_of_message(known.scheduling, pod)), is_inline=True)
-    condition = msgspec.structs.replace(condition, short=short, reserved_lines=0)
+    condition = msgspec.structs.replace(condition, short=short, reserved_lines=3)
     parts = message_sections(known.scheduling, pod, priority=_MEANS)
     return [condition, *(each for each in parts if each.label in _PARTS)]
 

@@ -86,6 +86,8 @@ _STEPS_SHOWN = 12
 _KINDS_LISTED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
 _NODE_HEALTH, _FIRST_POD, _STILL_PENDING, _IN_TURN, _AFTERMATH, _EVENT, _AUTOSCALER = 98, 97, 96, 95, 85, 50, 44
+# After the scheduler's message, before what its parts mean.
+_AUTOSCALER_ALONE = 93
 # A name that needs no quoting in a shell.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # For each action, the words before the object, and those between the object and the text.
@@ -297,7 +299,7 @@ def _known(verdict: Verdict, options: RenderOptions) -> list[Section]:
     is_waiting = verdict.still_pending is not None or verdict.on_node is not None
     pending = [pending_section(verdict, _STILL_PENDING)] if is_waiting else []
     # Without a verdict, why no node is added is among the most important facts.
-    autoscaling = msgspec.structs.replace(_autoscaling(verdict, options), priority=_STILL_PENDING)
+    autoscaling = msgspec.structs.replace(_autoscaling(verdict, options), priority=_AUTOSCALER_ALONE)
     return [*pending, *known_sections(verdict), autoscaling, *assumption_sections(verdict.assumptions)]
 
 
