@@ -152,6 +152,8 @@ def without_pods(
 
     ``words`` say what happens to all of them, and to those of DaemonSets.
     """
+    if not removed:
+        return cluster, []
     from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
 
     recreated = {}

@@ -10,7 +10,7 @@ DaemonSet deletes its pods from nodes that it no longer selects. Both happen at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 
@@ -27,18 +27,19 @@ from kpreempt.analysis.nodes.changes import (
     changed,
     check_node,
     cordon,
+    edited_node,
     is_file,
     numbered_name,
     recreations,
     uncordon,
     without_pods,
 )
-from kpreempt.analysis.nodes.copies import Copier, may_run
+from kpreempt.analysis.nodes.copies import Copier, DaemonPods, may_run
 from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_set_by_controller
 from kpreempt.errors import NotFoundError, UsageError, nearest
 from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.meta import DEFAULT_NAMESPACE, grouped
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import quantity
@@ -82,11 +83,10 @@ def node_edits(
         *map(_taint, node_taints),
         *map(_setting, node_settings),
     ]
-    for first, second in combinations(dict.fromkeys(found), 2):
-        is_same = (first.node, first.field, first.key) == (second.node, second.field, second.key)
-        if is_same and (
-            first.effect == second.effect or (None in (first.value, second.value) and _removes_all(first, second))
-        ):
+    by_subject = grouped(dict.fromkeys(found), lambda each: (each.node, each.field, each.key))
+    for first, second in (pair for same in by_subject.values() for pair in combinations(same, 2)):
+        is_removed = None in (first.value, second.value) and _removes_all(first, second)
+        if first.effect == second.effect or is_removed:
             raise UsageError(f"{_typed(first)} and {_typed(second)} contradict each other")
     return found
 
@@ -244,19 +244,26 @@ def with_edits(
     Raises ``NotFoundError`` for a node, label, taint or resource that does not exist.
     """
     before = {node.name: node for node in cluster.nodes}
-    copier = Copier(cluster, now=now)
+    after = dict(before)
     notes, assumptions = list[Assumption](), list[Assumption]()
     for edit in edits:
-        check_node(cluster, edit.node)
-        node = next(each for each in cluster.nodes if each.name == edit.node)
-        notes.append(_note(node, edit))
+        if edit.node not in after:
+            check_node(cluster, edit.node)
+        notes.append(_note(after[edit.node], edit))
         if edit.field is NodeField.TAINTS and is_set_by_controller(Taint(key=edit.key, effect=edit.effect)):
             message = f"a controller sets and removes the taint {edit.key} by itself, as the state of the node requires"
             assumptions.append(Assumption(f"Node {edit.node}", edit.field, message, AssumptionKind.INFORMATIONAL))
-        cluster = changed(cluster, edits=[edit])
-    for name in dict.fromkeys(edit.node for edit in edits if edit.field in (NodeField.LABELS, NodeField.TAINTS)):
-        after = next(node for node in cluster.nodes if node.name == name)
-        cluster, consequences = _consequences(cluster, before[name], after, copier, now)
+        after[edit.node] = edited_node(after[edit.node], edit)
+    if not edits:
+        return cluster, []
+    names = dict.fromkeys(edit.node for edit in edits if edit.field in (NodeField.LABELS, NodeField.TAINTS))
+    pods = grouped((pod for pod in cluster.pods if pod.spec.node_name in names), lambda pod: pod.spec.node_name)
+    daemon_sets = Copier(cluster, now=now).daemon_sets() if names else {}
+    nodes = [after[node.name] for node in cluster.nodes]
+    cluster = msgspec.structs.replace(cluster, nodes=nodes, is_what_if=True)
+    for name in names:
+        own = [pod for pod in pods.get(name, ()) if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
+        cluster, consequences = _consequences(cluster, before[name], after[name], own, daemon_sets, now)
         assumptions += consequences
     return cluster, [*notes, *assumptions]
 
@@ -308,17 +315,17 @@ def _current(node: Node, edit: NodeEdit) -> tuple[str, list[str]]:
 
 
 def _consequences(
-    cluster: ClusterSnapshot, before: Node, after: Node, copier: Copier, now: datetime
+    cluster: ClusterSnapshot,
+    before: Node,
+    after: Node,
+    own: Sequence[Pod],
+    daemon_sets: Mapping[str, DaemonPods],
+    now: datetime,
 ) -> tuple[ClusterSnapshot, list[Assumption]]:
     """The cluster after taint eviction and the controllers of DaemonSets, as far as their pods show their templates.
 
-    ``copier`` knows the DaemonSets of the cluster before all edits.
+    ``own`` are the node's pods. The ``daemon_sets`` are those of the cluster before all edits.
     """
-    own = [
-        pod
-        for pod in cluster.pods
-        if pod.spec.node_name == after.name and not pod.is_terminal and pod.metadata.deletion_timestamp is None
-    ]
     new = {str(taint) for taint in after.spec.taints if taint not in before.spec.taints}
     seconds = {
         pod.key: [each.toleration_seconds or 0 for each in evicting_taints(pod, after) if each.taint in new]
@@ -333,7 +340,7 @@ def _consequences(
         message = f"not evicted yet, because they tolerate the new taints for a time: {pods}"
         assumptions.append(Assumption(f"Node {after.name}", "pods", message, AssumptionKind.INFORMATIONAL))
     deselected = list[Pod]()
-    for name, daemon_set in copier.daemon_sets().items():
+    for name, daemon_set in daemon_sets.items():
         pod = daemon_set.by_node.get(after.name)
         message = ""
         if pod is not None and pod in evicted:

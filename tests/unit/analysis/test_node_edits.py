@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -410,3 +411,15 @@ def test_a_taint_of_a_controller_may_not_last() -> None:
     cluster, assumptions = with_edits(ClusterSnapshot(nodes=[broken]), edits, NOW)
     assert not cluster.nodes[0].spec.taints
     assert "a controller sets and removes the taint" in assumptions[-1].message
+
+
+def test_many_edits_of_many_nodes_are_made_in_a_moment() -> None:
+    nodes = [make_node(f"node-{number}") for number in range(3000)]
+    agents = (make_pod(f"agent-{number}", node=f"node-{number}", phase="Running") for number in range(3000))
+    pods = [owned(pod, "DaemonSet", "agent") for pod in agents]
+    texts = [f"node-{number}=zone=z{number % 3}" for number in range(3000)]
+    cluster = ClusterSnapshot(nodes=nodes, pods=pods)
+    started = time.process_time()
+    edited, _ = with_edits(cluster, node_edits(node_labels=texts), NOW)
+    assert time.process_time() - started < 20
+    assert [node.labels["zone"] for node in edited.nodes] == [f"z{number % 3}" for number in range(3000)]
