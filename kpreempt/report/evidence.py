@@ -164,6 +164,11 @@ def rejection_of(status: Status, restricted_by: Sequence[str] = ()) -> str:
     """
     if isinstance(status.detail, UntoleratedTaint) and (condition := condition_of_taint(status.detail.key)):
         return condition
+    if isinstance(status.detail, InsufficientResources):
+        # A node is not small because it has no devices of a kind.
+        missing = [each.resource for each in status.detail.shortfalls if "/" in each.resource and not each.allocatable]
+        if missing:
+            return f"offers no {missing[0]}"
     plugin = status.plugin
     if excluded := _EXCLUDED.match(status.message):
         plugin = excluded[1]

@@ -43,7 +43,8 @@ def health_section(
         heading=heading,
         is_inline=True,
         priority=priority,
-        reserved_lines=3,
+        reserved_lines=4,
+        min_lines=3,
         short=short,
     )
 

@@ -94,26 +94,30 @@ def nodes_in_words(groups: Sequence[RejectedNodes], kinds: int) -> list[str]:
     for group in shown[:kinds]:
         more = group.count - len(group.nodes)
         names = join_names([*group.nodes, *([f"{more:,} more"] if more else [])], limit=len(group.nodes) + 1)
+        listed = f" ({names})" if groups[1:] else ""
         detail, clause = group.status.detail, _clause(group).of(group.count)
+        # Clauses about taints, labels, devices and other pods say enough.
+        is_brief = not isinstance(detail, InsufficientResources) or clause.startswith("offer")
+        shortage = "" if is_brief else describe_shortage(group.status)
         if isinstance(detail, VolumeConflict | InsufficientDevices):
-            texts.append(f"{describe(detail)} ({names})")
-        elif not isinstance(detail, InsufficientResources):
-            # Clauses about taints, labels and other pods say enough.
-            texts.append(f"{names} {clause}")
+            texts.append(f"{describe(detail)}{listed}")
         elif group.count == 1:
-            texts.append(f"{names} {clause}: {describe_shortage(group.status)}")
+            texts.append(f"{names} {clause}{f': {shortage}' if shortage else ''}")
         else:
-            texts.append(f"{group.count:,} {clause}: {group.nodes[0]} {describe_shortage(group.status)}")
+            # What matters comes first: long lists of names are cut.
+            texts.append(f"{group.count:,} {clause}{f': {group.nodes[0]} {shortage}' if shortage else listed}")
     if rest := sum(group.count for group in shown[kinds:]):
         texts.append(f"{rest:,} more {agree(rest, 'rejects')} it")
     return texts
 
 
 def _all_rejected(total: int, clause: _Clause) -> str:
-    """``all 3 nodes are cordoned``; ``none of the 3 nodes matches ...`` for ``does not match ...``."""
+    """``all 3 nodes are cordoned``; ``none of the 3 nodes offers a`` for ``offers no a``."""
     none = "neither node" if total == 2 else f"none of the {total:,} nodes"
     if clause.one.startswith("does not match "):
         return f"{none} matches {clause.one.removeprefix('does not match ')}"
+    if clause.one.startswith("offers no "):
+        return f"{none} offers {clause.one.removeprefix('offers no ')}"
     if clause.one.startswith("is not ") and " and " not in clause.one:
         return f"{none} is {clause.one.removeprefix('is not ')}"
     return f"{name_all(total)} {clause.several}"

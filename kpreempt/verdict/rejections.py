@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kpreempt.model.meta import grouped
 from kpreempt.verdict.base import SparseRecord
-from kpreempt.verdict.details import UntoleratedTaint, missing_share
+from kpreempt.verdict.details import InsufficientResources, UntoleratedTaint, missing_share
 from kpreempt.verdict.node_report import NodeState
 from kpreempt.verdict.records import Verdict
 from kpreempt.verdict.status import Code, Status, is_permanent
@@ -37,8 +37,13 @@ def rejections_of(verdict: Verdict) -> list[RejectedNodes]:
     def key(node: str) -> tuple[object, ...]:
         status = rejected[node]
         detail = status.detail
-        taint = (detail.key, detail.value, detail.effect) if isinstance(detail, UntoleratedTaint) else status.message
-        return status.code, status.plugin, is_permanent(status), taint, states.get(node)
+        seen: object = status.message
+        if isinstance(detail, UntoleratedTaint):
+            seen = (detail.key, detail.value, detail.effect)
+        elif isinstance(detail, InsufficientResources):
+            # A node without a resource differs from one with too little of it.
+            seen = tuple((each.resource, bool(each.allocatable)) for each in detail.shortfalls)
+        return status.code, status.plugin, is_permanent(status), seen, states.get(node)
 
     groups = []
     for nodes in grouped(rejected, key).values():

@@ -52,6 +52,10 @@ _COMMANDS = {
     "at-risk-node-health": [
         *("at-risk", "-n", "shop", "--snapshot", str(FIXTURES / "screens" / "node-health.yaml"), *_VERSION),
     ],
+    "drain-node-health": [
+        *("drain", "n1", "--ignore-daemonsets", "--assume-none", "pdb"),
+        *("--snapshot", str(FIXTURES / "screens" / "node-health.yaml"), *_VERSION),
+    ],
     "who-evicted": [
         *("who-evicted", "encode-1", "-n", "batch", *_ON_CALL),
         *("--before", str(FIXTURES / "on-call" / "before.yaml")),
@@ -74,7 +78,7 @@ _COMMANDS = {
     "drain": ["drain", *_DRAIN, *_VERSION],
     "drain-upgrade": ["drain", *_DRAIN, "--surge", "1", "--without", "pdb/shop/checkout", *_VERSION],
 }
-_FAILING = ("check", "drain")
+_FAILING = ("check", "drain", "drain-node-health")
 _WATCH = "pending-watch"
 ANSWERS = {
     f"{name}-{width}x{height}.txt": (name, width, height) for name in (*_COMMANDS, _WATCH) for width, height in SIZES

@@ -104,7 +104,13 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             aside=2,
             short=Section("DRY RUN", nearest),
         ),
-        Section("OTHER NODES", blocks=[Listing(_other_nodes(verdict))], only="screen", priority=_OTHER_NODES),
+        Section(
+            "OTHER NODES",
+            blocks=[Listing(_other_nodes(verdict))],
+            only="screen",
+            priority=_OTHER_NODES,
+            reserved_lines=2,
+        ),
     ]
 
 

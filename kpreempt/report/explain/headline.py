@@ -15,7 +15,7 @@ from kpreempt.report.explain.chance import (
 )
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.remedies import action, cause_in_words
-from kpreempt.verdict import AssumptionKind, Outcome, Reprieve, Verdict, Victim
+from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Reprieve, Verdict, Victim
 from kpreempt.verdict.details import InsufficientDevices
 from kpreempt.verdict.remedies import CauseKind
 from kpreempt.verdict.unread import LIST, absent_sentence, are_budgets_unread, assumption_text, is_absent, lacks_nodes
@@ -41,9 +41,18 @@ def headline(verdict: Verdict) -> Phrase:
 
 def unknown_sentence(verdict: Verdict) -> str:
     """A sentence on what the input lacks, unless that is why the outcome is uncertain."""
-    is_said = verdict.known is None and verdict.outcome is Outcome.UNCERTAIN and lacks_nodes(verdict.assumptions)
-    others = [each for each in verdict.assumptions if not (is_said and each.subject == "Node")]
+    is_uncertain = verdict.known is None and verdict.outcome is Outcome.UNCERTAIN
+    why = _uncertain_because(verdict) if is_uncertain else None
+    is_said = is_uncertain and lacks_nodes(verdict.assumptions)
+    others = [each for each in verdict.assumptions if each != why and not (is_said and each.subject == "Node")]
     return absent_sentence(others)
+
+
+def _uncertain_because(verdict: Verdict) -> Assumption | None:
+    """The kind that was not read because of which the outcome is uncertain."""
+    # The cluster version and PDBs never make an outcome uncertain: PDBs only decide which pods are evicted.
+    others = (each for each in verdict.assumptions if each.subject not in ("cluster", "PodDisruptionBudget"))
+    return next((each for each in others if each.kind in _NOT_READ), None)
 
 
 def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
@@ -323,9 +332,8 @@ def _rejected(verdict: Verdict) -> Phrase:
 
 
 def _uncertain(verdict: Verdict) -> Phrase:
-    # The cluster version and PDBs never make an outcome uncertain: PDBs only decide which pods are evicted.
     others = [each for each in verdict.assumptions if each.subject not in ("cluster", "PodDisruptionBudget")]
-    unread = next((each for each in others if each.kind in _NOT_READ), None)
+    unread = _uncertain_because(verdict)
     first = next((each for each in others if each.kind.is_assumed and each.kind is not AssumptionKind.NOTE), None)
     reason = verdict.reason or (first.message if first else "")
     # A resource that seems missing may exist.

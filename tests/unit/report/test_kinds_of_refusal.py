@@ -133,6 +133,28 @@ def test_a_pod_that_selects_few_nodes_can_only_run_there(statuses: dict[str, Sta
     assert f"unschedulable now: it can only run on {words}; preemption" in plain(answer(verdict))
 
 
+def with_gpus(allocatable: int) -> Status:
+    shortfall = Shortfall("nvidia.com/gpu", 4, 0, allocatable, exceeds_node=True)
+    return Status(
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        ["Insufficient nvidia.com/gpu"],
+        "NodeResourcesFit",
+        InsufficientResources([shortfall]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "words"),
+    [
+        pytest.param((0, 0), "neither node offers nvidia.com/gpu", id="no devices"),
+        pytest.param((0, 0, 2), "of 3 nodes, 2 offer no nvidia.com/gpu and 1 is too small", id="too few on one node"),
+    ],
+)
+def test_a_node_without_devices_is_not_called_small(gpus: tuple[int, ...], words: str) -> None:
+    statuses = {f"n{number}": with_gpus(allocatable) for number, allocatable in enumerate(gpus)}
+    assert words in plain(answer(msgspec.structs.replace(rejected_by(), filter=statuses)))
+
+
 def test_what_is_wrong_with_a_node_comes_before_what_it_lacks() -> None:
     verdict = msgspec.structs.replace(rejected_by(), filter={"a": FULL, "b": FULL, "c": FULL})
     unhealthy = [NodeHealth(node="a", states=[NodeState.NOT_READY]), NodeHealth(node="b", states=[NodeState.NOT_READY])]
