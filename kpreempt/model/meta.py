@@ -92,7 +92,11 @@ def controller_name(meta: ObjectMeta) -> str:
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """Return the managing owner, or ``None``."""
-    return next((owner for owner in meta.owner_references if owner.controller), None)
+    # A loop, because this runs for every pod of a big cluster.
+    for owner in meta.owner_references:
+        if owner.controller:
+            return owner
+    return None
 
 
 def replace_in(record: _Record, part: str, **changes: object) -> _Record:

@@ -12,7 +12,7 @@ answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import cycle
 from typing import Any
@@ -79,7 +79,7 @@ from kpreempt.verdict.pending import (
     PendingPod,
     PendingPods,
 )
-from kpreempt.verdict.rejections import rejections_of
+from kpreempt.verdict.rejections import RejectedNodes, rejections_of
 from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
 from kpreempt.verdict.unread import unread_of
 from kpreempt.verdict.waiting import PendingState
@@ -174,7 +174,8 @@ def explain_pending(
     if is_known:
         with phases.phase("queue"):
             served, served_assumptions = Server(context, prepared, waiting, draws).serve(spread=spread)
-    items = [_item(each, attempts, served) for each in placed]
+    rejections = _rejections(verdicts.values())
+    items = [_item(each, attempts, served, rejections.get(id(each.verdict.filter), [])) for each in placed]
     turns = {item.pod: item.in_turn for item in items if item.in_turn is not None}
     if has_time is not None:
         with phases.phase("remedies"):
@@ -243,7 +244,15 @@ def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
     return namespace in known if known else None
 
 
-def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> PendingPod:
+def _rejections(verdicts: Iterable[Verdict]) -> dict[int, list[RejectedNodes]]:
+    """The nodes that reject pods that stay pending, by the identity of what filters say; equal pods share that."""
+    shown = (each for each in verdicts if each.outcome.stays_pending and each.pre_filter is None)
+    return {number: rejections_of(each) for number, each in {id(each.filter): each for each in shown}.items()}
+
+
+def _item(
+    decided: Decided, attempts: FailedAttempts, served: ServedQueue, rejections: list[RejectedNodes]
+) -> PendingPod:
     pod, verdict, situation = decided.pod, decided.verdict, decided.situation
     rejection = rejection_of(pod)
     time = queue_time(pod, attempts)
@@ -279,7 +288,7 @@ def _item(decided: Decided, attempts: FailedAttempts, served: ServedQueue) -> Pe
             (each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes), default=0
         ),
         reasons=counts_in(verdict.message),
-        rejections=rejections_of(verdict) if verdict.outcome.stays_pending and verdict.pre_filter is None else [],
+        rejections=rejections,
         claims=_claims(pod, verdict),
         message=verdict.message,
         scheduler_message=scheduler_message,

@@ -87,10 +87,11 @@ class SimulatedCluster:
         # The pods nominated to a node, by its name.
         self._nominated: dict[str, set[str]] = {}
         self._on_nodes: dict[str, set[str]] = {}
-        for pod in cluster.pods:
-            self._count(pod, 1)
-            if (key := owner_key(pod)) is not None:
-                self._owned.setdefault(key, {})[pod.key] = None
+        for key, pod in self.pods.items():
+            owner = owner_key(pod)
+            self._count(pod, 1, key, owner)
+            if owner is not None:
+                self._owned.setdefault(owner, {})[key] = None
 
     @property
     def now(self) -> datetime:
@@ -285,8 +286,9 @@ class SimulatedCluster:
         pod = self.pods[key]
         self._take_out(pod)
         self._terminating.get(pod.spec.node_name, {}).pop(key, None)
-        self._count(pod, -1)
-        if (owner := owner_key(pod)) is not None:
+        owner = owner_key(pod)
+        self._count(pod, -1, key, owner)
+        if owner is not None:
             del self._owned[owner][key]
         self._controlled.pop(key, None)
         self.budgets.part(pod)
@@ -316,12 +318,12 @@ class SimulatedCluster:
     def _replace(self, pod: Pod) -> None:
         old = self.pods.get(pod.key)
         if old is not None:
-            self._count(old, -1)
+            self._count(old, -1, old.key, owner_key(old))
             if self.snapshot.has_scheduler_order:
                 # A pod that changes moves behind the others on its node.
                 self._take_out(old)
         self.store(pod)
-        self._count(pod, 1)
+        self._count(pod, 1, pod.key, owner_key(pod))
         self._changed()
 
     def store(self, pod: Pod) -> Pod:
@@ -338,16 +340,16 @@ class SimulatedCluster:
             self._since.setdefault(pod.key, pod)
         del self.pods[pod.key], self._rank[pod.key]
 
-    def _count(self, pod: Pod, by: int) -> None:
-        """Add (1) or remove (-1) a pod in the counts."""
-        owner = owner_key(pod) or (pod.metadata.namespace, "", pod.metadata.name)
+    def _count(self, pod: Pod, by: int, key: str, owner: OwnerKey | None) -> None:
+        """Add (1) or remove (-1) a pod with this key and owner in the counts."""
         is_leaving = pod.metadata.deletion_timestamp is not None
+        owner = owner or (pod.metadata.namespace, "", pod.metadata.name)
         kind = (owner, pod.spec.node_name, pod.status.nominated_node_name, is_leaving)
         if pod.status.nominated_node_name and not pod.spec.node_name:
             waiting = self._nominated.setdefault(pod.status.nominated_node_name, set())
-            (waiting.add if by > 0 else waiting.discard)(pod.key)
+            (waiting.add if by > 0 else waiting.discard)(key)
         on_node = self._on_nodes.setdefault(pod.spec.node_name, set())
-        (on_node.add if by > 0 else on_node.discard)(pod.key)
+        (on_node.add if by > 0 else on_node.discard)(key)
         count = self._shapes[kind]
         self.fingerprint ^= _mixed(kind, count) ^ _mixed(kind, count + by)
         self._shapes[kind] = count + by

@@ -16,9 +16,12 @@ whatever its rank.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET
@@ -138,8 +141,23 @@ class PodWithBudgets(NamedTuple):
 _MAX_NODES_KNOWN = 20_000
 
 
-# The priority of a pod, whether its start time is missing, and the positions of the budgets that select it.
-PodOfBudgets = tuple[int, bool, Sequence[int]]
+class VictimCounts(NamedTuple):
+    """What a dry run of a node depends on: how many of its evictable pods each budget selects, by budget position.
+
+    ``is_timed`` means that a start time is missing, so the current time is used.
+    """
+
+    node_info: NodeInfo
+    budgets: Mapping[int, int]
+    is_timed: bool
+
+
+class _OnNode(NamedTuple):
+    """The pods of a node, the lowest priority first, with their priorities, and counts by the number of pods below."""
+
+    pods: list[PodInfo]
+    priorities: list[int]
+    counts: dict[int, VictimCounts]
 
 
 class BudgetIndex(SelectingBudgets):
@@ -157,19 +175,25 @@ class BudgetIndex(SelectingBudgets):
     ) -> None:
         super().__init__(budgets, before)
         self.stops_at_violated = stops_at_violated
-        self._on_nodes: dict[NodeInfo, list[PodOfBudgets]] = {}
+        self._on_nodes: dict[NodeInfo, _OnNode] = {}
         if isinstance(before, BudgetIndex) and self.selects_as(before):
             self._on_nodes = before._on_nodes
 
-    def on_node(self, node_info: NodeInfo) -> list[PodOfBudgets]:
-        """Return what a dry run reads of each pod of a node; it is computed once for a node with the same pods."""
-        found = self._on_nodes.get(node_info)
-        if found is None:
+    def victims_on(self, node_info: NodeInfo, priority: int) -> VictimCounts:
+        """Count the pods of a node below ``priority`` by budget; once for a node with the same pods below it."""
+        known = self._on_nodes.get(node_info)
+        if known is None:
             if len(self._on_nodes) > _MAX_NODES_KNOWN:
                 self._on_nodes.clear()
-            found = self._on_nodes[node_info] = [
-                (info.priority, info.start is None, self.positions_of(info.pod)) for info in node_info.pods
-            ]
+            pods = sorted(node_info.pods, key=attrgetter("priority"))
+            known = self._on_nodes[node_info] = _OnNode(pods, [info.priority for info in pods], {})
+        number = bisect_left(known.priorities, priority)
+        found = known.counts.get(number)
+        if found is None:
+            below = known.pods[:number]
+            budgets = Counter(chain.from_iterable(self.positions_of(info.pod) for info in below))
+            is_timed = any(info.start is None for info in below)
+            found = known.counts[number] = VictimCounts(node_info, budgets, is_timed)
         return found
 
     def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -22,7 +21,7 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.decision_cache import Changes, PodCache
 from kpreempt.schedulers.kube.framework.interface import Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
+from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, VictimCounts
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate
 from kpreempt.schedulers.kube.preemption.ties import to_possible_outcome
 from kpreempt.verdict import Candidate
@@ -75,17 +74,6 @@ def rank_of(tried: CachedDryRun, now: datetime) -> SampledCandidate:
     return known
 
 
-class _VictimCounts(NamedTuple):
-    """What a dry run of a node depends on: how many of its evictable pods each budget selects, by budget position.
-
-    ``is_timed`` means that a start time is missing, so the current time is used.
-    """
-
-    node_info: NodeInfo
-    budgets: Mapping[int, int]
-    is_timed: bool
-
-
 # The number of values with which a rank starts as long as its rest is unknown: violations and the highest priority.
 _FIRST = 2
 # A rank for which less is better, the position of the node, a number that no other has, and the dry run.
@@ -108,14 +96,14 @@ class _Known:
         self._now: datetime | None = None
         self._budgets: BudgetIndex | None = None
         # What was seen of a node when it was tried, whether or not its dry run is still cached.
-        self._seen: dict[str, _VictimCounts] = {}
+        self._seen: dict[str, VictimCounts] = {}
         # By budget position, the nodes where the budget selects evictable pods, with their number, possibly more.
         self._by_budget: dict[int, dict[str, int]] = {}
         # The nodes whose dry runs list their steps.
         self._stepped: set[str] = set()
         self._timed: set[str] = set()
 
-    def keep(self, tried: CachedDryRun, seen: _VictimCounts) -> None:
+    def keep(self, tried: CachedDryRun, seen: VictimCounts) -> None:
         """Store the result of a node's dry run."""
         name = tried.name
         self.forget([name])
@@ -153,11 +141,6 @@ class _Known:
         for each in (*best, *others):
             heappush(ranked, each)
         return [each[-1] for each in best]
-
-    def victims_seen(self, node_info: NodeInfo) -> _VictimCounts | None:
-        """Return what was seen of exactly this node object, if it was tried."""
-        seen = self._seen.get(node_info.name)
-        return seen if seen is not None and seen.node_info is node_info else None
 
     def follow(self, nodes: Sequence[NodeInfo], budgets: BudgetIndex, now: datetime) -> None:
         """Advance to a cluster with the same nodes, and drop results that are no longer valid."""
@@ -240,16 +223,7 @@ class RememberedDryRuns:
         priority = self._pod.priority
         for each in tried:
             if each.name not in self._own:
-                node_info = self._nodes[each.name]
-                seen = self._known.victims_seen(node_info)
-                if seen is None:
-                    counts: dict[int, int] = {}
-                    going = [each for each in self._budgets.on_node(node_info) if each[0] < priority]
-                    for _, _, positions in going:
-                        for position in positions:
-                            counts[position] = counts.get(position, 0) + 1
-                    seen = _VictimCounts(node_info, counts, any(lacks_start for _, lacks_start, _ in going))
-                self._known.keep(each, seen)
+                self._known.keep(each, self._budgets.victims_on(self._nodes[each.name], priority))
 
 
 def _disrupted(budget: PodDisruptionBudget) -> object:
