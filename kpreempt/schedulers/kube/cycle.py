@@ -159,6 +159,8 @@ class Cycle:
         is_alone = (
             state.records_nodes
             or self._extender_calls is not None
+            # It may wait for victims on its nominated node.
+            or bool(self._pod.status.nominated_node_name)
             or bool(self._cluster.places_nominated_to(self._pod))
             or not self._framework.all_filters_are_node_local(state)
         )

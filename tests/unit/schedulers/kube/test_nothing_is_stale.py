@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.pod import Pod
+from kpreempt.model.meta import replace_in
+from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.schedulers.kube.versions import Behavior
-from kpreempt.verdict import Verdict
+from kpreempt.verdict import Outcome, Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
+from tests.factories import make_node, make_pod
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 Object = dict[str, Any]
@@ -265,3 +267,17 @@ def decided(
         old = kube.decide(prepared, requested)
     again = kube.decide(kube.prepare(second, now=NOW, before=prepared), then or requested)
     return old, again, kube.decide(kube.prepare(second, now=NOW), then or requested)
+
+
+def test_a_pod_that_waits_for_victims_does_not_fail_as_an_equal_one() -> None:
+    victim = make_pod("victim", node="n", cpu="2", priority=-10)
+    leaving = replace_in(victim, "metadata", deletion_timestamp=NOW)
+    condition = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    leaving = replace_in(leaving, "status", conditions=[condition])
+    cluster = ClusterSnapshot(nodes=[make_node("n", cpu="2")], pods=[leaving, make_pod("low", node="n", cpu="2")])
+    kube = KubeScheduler()
+    prepared = kube.prepare(cluster, now=NOW, expects_equivalent_pods=True)
+    brief = {"records_steps": False, "records_scores": False, "records_nodes": False}
+    equal, waiting = make_pod("equal", cpu="1"), make_pod("waiting", cpu="1", nominated="n")
+    assert kube.decide(prepared, equal, **brief).outcome is Outcome.UNSCHEDULABLE
+    assert kube.decide(prepared, waiting, **brief).outcome is Outcome.WAITS_FOR_VICTIMS
