@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods, pods_by_node
+from kpreempt.analysis.evictions.workloads import PastPreemptions
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import (
     HIGHEST_PRIORITY,
@@ -99,6 +100,7 @@ def pods_at_risk(
         runs=served.runs if waiting else 0,
         items=sorted(items, key=_risk),
         nodes=orders,
+        preemptions=PastPreemptions(cluster).between(filter(is_selected, cluster.pods), least=2),
         assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own, *assumed])),
     )
 

@@ -68,7 +68,11 @@ class PreemptionIndex:
                 uid,
             )
         for event in own:
-            yield _by_event(event, self._index, self._cluster), event.subject.uid
+            yield self.by_event(event), event.subject.uid
+
+    def by_event(self, event: Event) -> Preemption:
+        """The eviction that an event of the cluster reports."""
+        return _by_event(event, self._index, self._cluster)
 
 
 def preempted_events(cluster: ClusterSnapshot) -> list[Event]:

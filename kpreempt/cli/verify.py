@@ -66,7 +66,7 @@ def verify(request: VerifyRequest) -> int:
             recording=folder,
             is_configured=request.scheduler_config is not None,
             file_difference=_Files(request.differences).filed,
-            report_progress=lambda done, all_: progress.show(f"verifying {name}: {done:,} of {all_:,} decisions"),
+            report_progress=lambda done, all_: progress.show(f"{done:,} of {all_:,} decisions verified: {name}"),
         )
         found: Verification = answer(context, verification).record
     run.write_once(found, found.ends)

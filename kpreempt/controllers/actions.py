@@ -21,7 +21,7 @@ from kpreempt.errors import KpreemptError
 from kpreempt.model.affinity import tied_node_of
 from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
-from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
+from kpreempt.model.workloads import deployment_name
 
 # Why a pod is deleted: its owner is too big, its template is outdated, or another pod took its place; it has finished;
 # its node is not one of its owner's; its Job has finished or is suspended.
@@ -240,8 +240,7 @@ def is_ready(pod: Pod) -> bool:
 
 def deployment_of(pod: Pod, replica_set: str) -> str:
     """Return the Deployment of a ReplicaSet, by the pod's template hash; empty if the name does not match."""
-    ending = f"-{pod.metadata.labels.get(TEMPLATE_HASH_LABEL, '')}"
-    return replica_set.removesuffix(ending) if len(ending) > 1 and replica_set.endswith(ending) else ""
+    return deployment_name(pod.metadata.labels, replica_set)
 
 
 def tied_node(pod: Pod) -> str:

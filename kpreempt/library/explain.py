@@ -145,6 +145,11 @@ def explain(context: Context, request: Explain) -> Answered:
         # Without all nodes, what becomes of the queue is unknown.
         if not request.node and not is_partial(cluster):
             verdicts = _with_turns(context, situation, verdicts)
+    elif any(workloads):
+        from kpreempt.analysis.pending.existing import with_past_preemptions
+
+        whole = context.of(cluster)
+        verdicts = [with_past_preemptions(verdict, whole) for verdict in verdicts]
     elif any(each.found is None and each.pod.spec.node_name for each in situation.inputs):
         verdicts = _with_blocked_starts(analysis, situation, verdicts)
     if any(each.outcome.stays_pending or each.workload or each.in_turn for each in verdicts):

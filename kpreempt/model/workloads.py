@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from kpreempt.model.event import FAILED_CREATION
@@ -12,6 +14,12 @@ from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Toleration
 
 TEMPLATE_HASH_LABEL = "pod-template-hash"
+
+
+def deployment_name(labels: Mapping[str, str], replica_set: str) -> str:
+    """Return the Deployment of a ReplicaSet, by the template hash in its pods' labels; empty if it does not match."""
+    ending = f"-{labels.get(TEMPLATE_HASH_LABEL, '')}"
+    return replica_set.removesuffix(ending) if len(ending) > 1 and replica_set.endswith(ending) else ""
 
 
 class NamespaceStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

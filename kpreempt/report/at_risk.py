@@ -22,6 +22,7 @@ from kpreempt.report.blocks import (
 from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
 from kpreempt.report.node_health import health_section
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.preemptions import preemptions_section
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threat, Threshold
 from kpreempt.verdict.unread import is_absent, lacks_nodes, why_no_nodes
@@ -81,6 +82,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
                 reserved_lines=_LINES,
                 min_lines=_LINES,
             ),
+            preemptions_section(answer.preemptions, answer.at, _THREATS),
             _lowest_priorities(answer),
             _budgets_of_pods(answer),
             Section(

@@ -8,6 +8,7 @@ from kpreempt.report.amounts import count, format_time
 from kpreempt.report.blocks import Block, Code, Phrase, Report, Section, Sentence, Span, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
+from kpreempt.report.preemptions import preemptions_section
 from kpreempt.report.terminations import brief
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 
@@ -24,7 +25,10 @@ def report(answer: History, _options: RenderOptions) -> Report:
     return Report(
         lead=(strong(answer.subject), f": {number if answer.items else 'nothing recorded'}."),
         facts=[f"{format_time(answer.begins)} to {format_time(answer.ends)}"],
-        sections=[Section("STEPS", blocks=blocks, priority=1)],
+        sections=[
+            preemptions_section(answer.preemptions, answer.ends, 2),
+            Section("STEPS", blocks=blocks, priority=1),
+        ],
         command="history",
         is_complete=True,
     )

@@ -10,6 +10,7 @@ import msgspec
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption, BudgetUse, ClusterSummary
 from kpreempt.verdict.status import Outcome
+from kpreempt.verdict.workload import PreemptionsBetween
 
 
 class Threat(Record, frozen=True):
@@ -114,7 +115,8 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
     Pods that are evicted when the queue is served come first, ``threatened`` of all requested pods, then those that a
     pending pod would evict if it were next. The other pods follow, sorted by the lowest priority at which a new
     pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer. ``runs``
-    counts how often the queue was served.
+    counts how often the queue was served. ``preemptions`` are those of which the input has events, by and of the
+    workloads of the requested pods, if at least two pods were evicted or the evictions were for nothing.
     """
 
     api_version: str = API_VERSION
@@ -128,4 +130,5 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
     runs: int = 0
     items: list[PodAtRisk] = []
     nodes: list[NodeOrder] = []
+    preemptions: list[PreemptionsBetween] = []
     assumptions: list[Assumption] = []

@@ -8,6 +8,7 @@ from enum import StrEnum
 from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION
 from kpreempt.verdict.who_evicted import PodTermination
+from kpreempt.verdict.workload import PreemptionsBetween
 
 
 class HistoryEventType(StrEnum):
@@ -54,7 +55,10 @@ class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class History(Record, frozen=True, kw_only=True):
-    """What happened to ``subject`` (``pod shop/api``) in a recording from ``begins`` to ``ends``, oldest first."""
+    """What happened to ``subject`` (``pod shop/api``) in a recording from ``begins`` to ``ends``, oldest first.
+
+    ``preemptions`` are those by and of the workloads of its pods, if at least two pods were evicted.
+    """
 
     api_version: str = API_VERSION
     kind: str = "History"
@@ -62,3 +66,4 @@ class History(Record, frozen=True, kw_only=True):
     begins: datetime
     ends: datetime
     items: list[HistoryEvent] = []
+    preemptions: list[PreemptionsBetween] = []

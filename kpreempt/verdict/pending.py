@@ -16,7 +16,7 @@ from kpreempt.verdict.remedies import Cause, Remedy, RemedySearch
 from kpreempt.verdict.served import InTurn, ServedQueue
 from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.waiting import PendingOnNode, PendingResize, PendingState, TerminatingPod
-from kpreempt.verdict.workload import MissingPods
+from kpreempt.verdict.workload import MissingPods, PreemptionsBetween, Replacement
 
 # The states that say more about a pod than its outcome.
 SHOWN_STATES = (
@@ -69,7 +69,7 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     what they lack, if it stays pending; ``claims`` are those that keep it from a
     node (``PersistentVolumeClaim shop/data``). ``causes`` are facts behind the rejections. ``remedies`` are changes
     with which an unschedulable pod lands, in an expert's order, and ``remedy_search`` says how thorough the search was;
-    it is missing if there was none.
+    it is missing if there was none. ``replaces`` is the preempted pod that it replaces.
     """
 
     pod: str
@@ -108,6 +108,7 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     scheduler_message: str = ""
     agreement: Agreement = Agreement.NONE
+    replaces: Replacement | None = None
 
 
 class PendingGroup(Record, frozen=True):
@@ -201,6 +202,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     counts Kueue's Workloads, if there are any. ``autoscaling`` is what node autoscalers report about the unschedulable
     pods, if there are any.
 
+    ``preemptions`` are as in ``PodsAtRisk``.
     ``missing_pods`` are the controllers that want pods and have not created them, and why; ``unread_owners`` the kinds
     of controllers that are not in the input, so that their missing pods are unknown.
     """
@@ -222,6 +224,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET
     autoscaling: Autoscaling | msgspec.UnsetType = msgspec.UNSET
     resizes: list[PendingResize] = []
+    preemptions: list[PreemptionsBetween] = []
     missing_pods: list[MissingPods] = []
     unread_owners: list[str] = []
     assumptions: list[Assumption] = []

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from kpreempt.verdict.base import Record, SparseRecord
-from kpreempt.verdict.workload import MissingPods
+from kpreempt.verdict.workload import MissingPods, PreemptionsBetween, Replacement
 
 
 class PendingState(StrEnum):
@@ -139,7 +139,8 @@ class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
     ``waiting_for`` are as in ``PendingPod``. ``nominated_node`` is the node of an earlier preemption.
     ``preempts_asynchronously``: the scheduler deletes victims in the background, and may miss the end of a deletion.
     ``condition`` is the message of the pod's condition; ``is_outdated`` says that the scheduler would no longer report
-    it. ``differences`` are what a new pod like it would have instead.
+    it. ``differences`` are what a new pod like it would have instead. ``replaces`` is the preempted pod that it
+    replaces, and ``preemptions`` are those by its workload and of its workload's pods, of which the input has events.
     """
 
     state: PendingState
@@ -156,6 +157,8 @@ class StillPending(Record, frozen=True, kw_only=True, omit_defaults=True):
     condition: str = ""
     is_outdated: bool = False
     differences: list[AdmissionDifference] = []
+    replaces: Replacement | None = None
+    preemptions: list[PreemptionsBetween] = []
 
 
 class ReasonTopic(StrEnum):

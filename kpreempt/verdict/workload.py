@@ -176,6 +176,52 @@ class ExcludedNode(SparseRecord, frozen=True, kw_only=True):
     stays: bool = False
 
 
+class Replacement(SparseRecord, frozen=True, kw_only=True):
+    """The preempted pod that a pod replaces: the only one in ``pods``, or else one of them.
+
+    All of them had the same ``owner``, and were evicted for ``preemptors``, the last one ``at`` that time. Names are
+    ``namespace/name``. If it is not ``is_certain``, only the times and the owner point to it.
+    """
+
+    pods: list[str]
+    owner: str
+    preemptors: list[str] = []
+    at: datetime | None = None
+    is_certain: bool = False
+
+
+class PriorityInversion(SparseRecord, frozen=True, kw_only=True):
+    """Evicted pods whose replacements are more important than the pods that they were evicted for.
+
+    ``pods`` replacements have at least ``priority``, from ``priority_class_name`` if they name a class, and the
+    preemptors have ``preemptor_priority``. ``is_class_newer``: the class was created after the controller of the
+    evicted pods, so that these got their priority from an earlier class of that name. Replacements run on ``nodes``,
+    from which pods were evicted.
+    """
+
+    preemptor_priority: int
+    priority: int
+    pods: int
+    priority_class_name: str = ""
+    is_class_newer: bool = False
+    nodes: list[str] = []
+
+
+class PreemptionsBetween(SparseRecord, frozen=True, kw_only=True):
+    """How many ``pods`` of the workload ``victim`` were evicted for pods of the workload ``preemptor``, and when.
+
+    A workload is ``Deployment shop/web``, or ``Pod shop/web`` if nothing controls the pod. ``since`` is the time of
+    the first eviction and ``until`` of the last one, as far as the input shows.
+    """
+
+    preemptor: str
+    victim: str
+    pods: int
+    since: datetime | None = None
+    until: datetime | None = None
+    inversion: PriorityInversion | None = None
+
+
 class Workload(SparseRecord, frozen=True, kw_only=True):
     """The answer about ``replicas`` pods of a workload (``Deployment shop/web``), or about one pod.
 
@@ -184,7 +230,8 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
     ``ties`` is the number of replicas whose node is decided by chance.
 
     ``missing_pods`` says, at the time ``at``, why its controllers have not created pods; the answer is then about what
-    would happen if they did. ``excluded_nodes`` are those for which a DaemonSet creates no pod.
+    would happen if they did. ``excluded_nodes`` are those for which a DaemonSet creates no pod. ``replaces`` are the
+    preempted pods that its pods without a node replace, by pod, and ``preemptions`` are as in ``PendingPods``.
     """
 
     workload: str
@@ -200,6 +247,8 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
     items: list[Replica] = []
     missing_pods: list[MissingPods] = []
     excluded_nodes: list[ExcludedNode] = []
+    replaces: dict[str, Replacement] = {}
+    preemptions: list[PreemptionsBetween] = []
     at: datetime | None = None
 
 

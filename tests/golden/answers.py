@@ -30,6 +30,8 @@ _AUDIT_LOG = ["--audit-log", str(FIXTURES / "evictions" / "audit.log")]
 
 _MISSING = ["--snapshot", str(FIXTURES / "missing-pods" / "cluster.yaml"), "--now", "2026-11-22T12:00:00Z"]
 
+_PREEMPTED = ["--snapshot", str(FIXTURES / "preempted" / "cluster.yaml"), "--now", "2026-11-20T12:00:00Z"]
+
 _KUEUE = FIXTURES / "kueue"
 _QUEUED = ["explain", "--algorithm", "kueue-0.19", "--now", "2026-11-22T12:00:00Z"]
 _TO_KUEUE = [*_QUEUED, "--snapshot", str(_KUEUE / "cluster.yaml")]
@@ -84,6 +86,13 @@ ANSWERS: dict[str, list[str]] = {
     "explain-suspended-job.txt": ["explain", "job/import", "-n", "shop", *_MISSING],
     "explain-job-in-backoff.txt": ["explain", "job/retry", "-n", "shop", *_MISSING],
     "explain-daemon-set.txt": ["explain", "ds/agent", "-n", "db", *_MISSING],
+    "pending-preempted.txt": ["pending", *_PREEMPTED],
+    "pending-preempted.json": ["pending", "-n", "shop", *_PREEMPTED, "-o", "json"],
+    "at-risk-preempted.txt": ["at-risk", "-n", "loop", *_PREEMPTED],
+    "explain-replaces-a-preempted-pod.txt": ["explain", "pod/filler-7f9-kxm42", "-n", "shop", *_PREEMPTED],
+    "explain-replaces-one-of-several.txt": ["explain", "pod/encode-5c6-7tt69", "-n", "shop", *_PREEMPTED],
+    "explain-workload-replaces-preempted-pods.txt": ["explain", "rs/encode-5c6", "-n", "shop", *_PREEMPTED],
+    "explain-priority-inversion.txt": ["explain", "pod/x-84d-rj86f", "-n", "loop", *_PREEMPTED],
     "pending.txt": ["pending", *_SNAPSHOT],
     "pending-verbose.txt": ["pending", *_SNAPSHOT, "--verbose"],
     "pending-of-a-namespace.txt": ["pending", *_SNAPSHOT, "-n", "batch"],

@@ -17,10 +17,12 @@ from kpreempt.analysis.pending.on_nodes import NodeReports, is_pending_on_node
 from kpreempt.analysis.pending.resizes import pending_resizes
 from kpreempt.analysis.pending.states import DEFAULT_MAX_BACKOFF, PendingContext, compare_messages, situation_of
 from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
+from kpreempt.model.event import PREEMPTED
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.pending import Agreement
 from kpreempt.verdict.waiting import OnNodeCause, StillPending
+from kpreempt.verdict.workload import PreemptionsBetween
 
 # What is known about a pod that does not exist yet.
 _BLOCKS_NEW_PODS = (OnNodeCause.UNBOUND_CLAIM, OnNodeCause.NODE_MISSING, OnNodeCause.NODE_NOT_READY)
@@ -37,6 +39,25 @@ def with_reasons(
         resizes = pending_resizes([pod], context.cluster, context.scheduler, context.time)
         return msgspec.structs.replace(verdict, resize=resizes[0]) if resizes else verdict
     return msgspec.structs.replace(verdict, still_pending=_still_pending(verdict, pod, context, max_backoff))
+
+
+def with_past_preemptions(verdict: Verdict, context: AnalysisContext) -> Verdict:
+    """The verdict on a workload of the cluster, with the preempted pods that its pending pods replace."""
+    cluster, workload = context.cluster, verdict.workload
+    if workload is None or all(event.reason != PREEMPTED for event in cluster.events):
+        return verdict
+    from kpreempt.analysis.evictions.workloads import PastPreemptions  # noqa: PLC0415 - rarely needed
+
+    past = PastPreemptions(cluster)
+    pods = past.pods_of(workload.workload)
+    waiting = [pod for pod in pods if not pod.spec.node_name and not pod.is_terminal]
+    changed = msgspec.structs.replace(
+        workload,
+        at=context.time,
+        replaces={pod.key: each for pod in waiting if (each := past.replaced_by(pod)) is not None},
+        preemptions=past.between(pods, least=2),
+    )
+    return msgspec.structs.replace(verdict, workload=changed)
 
 
 def with_blocked_start(verdict: Verdict, pod: Pod, context: AnalysisContext) -> Verdict:
@@ -58,6 +79,13 @@ def _still_pending(verdict: Verdict, pod: Pod, context: AnalysisContext, max_bac
     )
     rejection = rejection_of(pod)
     condition = rejection.message if rejection is not None else ""
+    replaces, preemptions = None, list[PreemptionsBetween]()
+    if any(event.reason == PREEMPTED for event in cluster.events):
+        from kpreempt.analysis.evictions.workloads import PastPreemptions  # noqa: PLC0415 - rarely needed
+
+        others = [each for each in cluster.pods if each.key != pod.key]
+        past = PastPreemptions(msgspec.structs.replace(cluster, pods=[*others, pod]))
+        replaces, preemptions = past.replaced_by(pod), past.between([pod])
     # A pod that fits has no message to compare the condition with.
     differs = compare_messages(condition, verdict.message) is Agreement.DIFFERENT
     return StillPending(
@@ -74,5 +102,7 @@ def _still_pending(verdict: Verdict, pod: Pod, context: AnalysisContext, max_bac
         preempts_asynchronously=bool(nominated) and scheduler.settings.facts.get("scheduler_async_preemption") is True,
         condition=condition,
         differences=differences_today(pod, cluster),
+        replaces=replaces,
+        preemptions=preemptions,
         is_outdated=bool(condition) and (differs or verdict.outcome is Outcome.LANDS),
     )

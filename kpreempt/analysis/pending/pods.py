@@ -31,6 +31,7 @@ from kpreempt.analysis.algorithms import (
     pods_by_node,
     timed_by_part,
 )
+from kpreempt.analysis.evictions.workloads import PastPreemptions
 from kpreempt.analysis.explain.pods import described, summed_up
 from kpreempt.analysis.explain.remedies import RemediesFound, Situation, find_remedies
 from kpreempt.analysis.nodes.copies import (
@@ -174,8 +175,14 @@ def explain_pending(
     if is_known:
         with phases.phase("queue"):
             served, served_assumptions = Server(context, prepared, waiting, draws).serve(spread=spread)
-    rejections = _rejections(verdicts.values())
-    items = [_item(each, attempts, served, rejections.get(id(each.verdict.filter), [])) for each in placed]
+    rejections, past = _rejections(verdicts.values()), PastPreemptions(cluster)
+    items = [
+        replace(
+            _item(each, attempts, served, rejections.get(id(each.verdict.filter), [])),
+            replaces=past.replaced_by(each.pod),
+        )
+        for each in placed
+    ]
     turns = {item.pod: item.in_turn for item in items if item.in_turn is not None}
     if has_time is not None:
         with phases.phase("remedies"):
@@ -208,6 +215,7 @@ def explain_pending(
         other_namespaces=dict(skipped.most_common()),
         groups=_groups(items),
         items=items,
+        preemptions=past.between([each.pod for each in placed], least=2),
         on_nodes=[reports.why(pod) for pod in on_nodes if is_selected(pod)],
         resizes=pending_resizes(filter(is_selected, cluster.pods), cluster, scheduler, at),
         more_nodes=new_nodes if new_nodes is not None else msgspec.UNSET,

@@ -215,6 +215,11 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             name for name, status in verdict.filter.items() if not node and isinstance(status.detail, UntoleratedTaint)
         }
         sections.append(health_section(verdict.cluster, options.now, priority=_NODE_HEALTH, node=node, known=tainted))
+    if verdict.workload is not None and (verdict.workload.replaces or verdict.workload.preemptions):
+        from kpreempt.report.preemptions import preemptions_section  # noqa: PLC0415 - few workloads have any
+
+        workload = verdict.workload
+        sections.append(preemptions_section(workload.preemptions, workload.at, _NODE_HEALTH, workload.replaces.items()))
     if verdict.capacity is not None:
         sections.append(capacity_section(verdict.capacity))
     is_created = verdict.outcome not in (Outcome.NOT_SCHEDULED, Outcome.REJECTED)

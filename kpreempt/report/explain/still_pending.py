@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from kpreempt.report.amounts import ago, agree, format_duration
@@ -10,6 +11,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import describe, fix_in_words
 from kpreempt.report.pending.summary import leaving_in_words
+from kpreempt.report.preemptions import preempted, replaces
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.waiting import AdmissionDifference, PendingState, StillPending
 
@@ -40,6 +42,17 @@ def after_outcome(verdict: Verdict) -> str:
     pending = verdict.still_pending
     if pending is None:
         return ""
+    return " ".join(filter(None, (_why_still_pending(verdict, pending), *_past(pending))))
+
+
+def _past(pending: StillPending) -> Iterator[str]:
+    """The pod that it replaces, and evictions that were in vain."""
+    if pending.replaces is not None:
+        yield f"It {replaces(pending.replaces, pending.at)}."
+    yield from (f"{preempted(each, pending.at)}." for each in pending.preemptions if each.inversion is not None)
+
+
+def _why_still_pending(verdict: Verdict, pending: StillPending) -> str:
     if pending.state in _SENTENCES:
         return _SENTENCES[pending.state](pending)
     if pending.state is PendingState.WAITS_FOR_VICTIMS:

@@ -61,6 +61,7 @@ from kpreempt.report.pending.summary import (
     state_in_words,
     summary,
 )
+from kpreempt.report.preemptions import preemptions_section
 from kpreempt.report.remedies import (
     FIRST_LINES,
     action,
@@ -85,6 +86,7 @@ _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
+_PREEMPTIONS = 59
 _CHANGES, _NODE_HEALTH, _NOT_CREATED, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = (
     60,
     59,
@@ -167,6 +169,12 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
         sections=[
             Section("CHANGES", changes_in_words(pending), priority=_CHANGES),
             health_section(pending.cluster, pending.at, priority=_NODE_HEALTH),
+            preemptions_section(
+                pending.preemptions,
+                pending.at,
+                _PREEMPTIONS,
+                [(each.pod, each.replaces) for each in pending.items if each.replaces is not None],
+            ),
             missing_section(pending.missing_pods, () if items else pending.unread_owners, pending.at, _NOT_CREATED),
             *(
                 [autoscaling_section(pending.autoscaling, pending.at, priority=_AUTOSCALER, names_pods=True)]

@@ -12,6 +12,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.kinds import KINDS
+from kpreempt.model.meta import grouped
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
@@ -33,6 +34,7 @@ from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 from kpreempt.verdict.verify import DecisionKind
 from kpreempt.verdict.who_evicted import PodTermination
+from kpreempt.verdict.workload import PreemptionsBetween
 
 # How long before or after a pod begins to terminate the reason may be reported.
 _REPORTED_WITHIN = timedelta(seconds=10)
@@ -65,19 +67,41 @@ def history_of(folder: str, subject: Subject) -> History:
     begins: datetime | None = None
     ends: datetime | None = None
     is_known = False
+    evictions: list[_Evicted] = []
     for run in runs_of(folder):
         if ends is not None:
             steps.append(HistoryEvent(at=ends, type=HistoryEventType.WATCH_GAP, until=run.begins))
         begins, ends = begins or run.begins, run.ends
         builder = _JournalBuilder(folder, subject, run)
         steps += builder.steps()
+        evictions += builder.evictions()
         is_known |= builder.is_known
     if begins is None or ends is None:
         raise InputError("not a recording", source=name_of(folder), hint="use kpreempt record --to DIR")
     if not is_known:
         words = f"has no {resource_of(KINDS[subject.kind])} {str(subject).partition(' ')[2]}"
         raise InputError(words, source=name_of(folder))
-    return History(subject=str(subject), begins=begins, ends=ends, items=steps)
+    pairs = grouped(evictions, lambda each: (each.preemptor, each.victim))
+    preemptions = [
+        PreemptionsBetween(
+            preemptor=preemptor,
+            victim=victim,
+            pods=len(found),
+            since=min(each.at for each in found),
+            until=max(each.at for each in found),
+        )
+        for (preemptor, victim), found in sorted(pairs.items(), key=lambda pair: -len(pair[1]))
+        if len(found) > 1
+    ]
+    return History(subject=str(subject), begins=begins, ends=ends, items=steps, preemptions=preemptions)
+
+
+class _Evicted(NamedTuple):
+    """A pod of the workload ``victim`` that was evicted for one of the workload ``preemptor``."""
+
+    preemptor: str
+    victim: str
+    at: datetime
 
 
 class _JournalBuilder:
@@ -94,6 +118,11 @@ class _JournalBuilder:
         self._own: Node | PodDisruptionBudget | None = None
         # Events about ends of pods, by pod, with the times at which they were seen.
         self._reports: defaultdict[str, list[tuple[datetime, Termination]]] = defaultdict(list)
+        # The last line of each pod that was evicted, or for which pods were; and the workloads of the subject's pods.
+        self._lines: dict[str, PodLine] = {}
+        self._workloads: set[str] = set()
+        self._evicting = {trace.decision.pod for trace in run.traces if trace.decision.victims}
+        self._evicting.update(victim for trace in run.traces for victim in trace.decision.victims)
         # By victim and the version at which it was marked.
         self._preemptions = {mark: trace for trace in run.traces for mark in trace.marks.items()}
 
@@ -102,8 +131,7 @@ class _JournalBuilder:
         for line in self._run.segments[0].base(InputLimits()):
             named = object_name_of_line(line)
             if named.kind == "Pod":
-                pod = pod_line(line)
-                self._pods[pod.key] = pod
+                self._see(pod := pod_line(line))
                 self.is_known |= self._concerns(pod)
             elif (named.kind, *named.key) == self._subject:
                 self.is_known = True
@@ -144,6 +172,25 @@ class _JournalBuilder:
             steps.append(msgspec.structs.replace(step, at=at))
         yield from reversed(steps)
 
+    def _see(self, pod: PodLine) -> None:
+        self._pods[pod.key] = pod
+        if pod.key in self._evicting:
+            self._lines[pod.key] = pod
+        if self._subject.kind != "Node" and self._concerns(pod):
+            self._workloads.add(pod.workload)
+
+    def evictions(self) -> Iterator[_Evicted]:
+        """Yield the evictions on the node, or by and of the workloads of the subject's pods, after ``steps``."""
+        for trace in self._run.traces:
+            for victim in trace.decision.victims:
+                preemptor, evicted = self._lines.get(trace.decision.pod), self._lines.get(victim)
+                if preemptor is None or evicted is None:
+                    continue
+                found = _Evicted(preemptor.workload, evicted.workload, trace.seen_at)
+                is_on_node = self._subject.kind == "Node" and trace.decision.node == self._subject.name
+                if is_on_node or not self._workloads.isdisjoint(found[:2]):
+                    yield found
+
     def _concerns(self, pod: PodLine) -> bool:
         """Return whether the pod's events are part of the history."""
         if self._subject.kind == "Pod":
@@ -173,7 +220,7 @@ class _JournalBuilder:
         before = self._pods.pop(key, None)
         pod = None if change.what is ChangeType.DELETED else pod_line(change.object)
         if pod is not None:
-            self._pods[key] = pod
+            self._see(pod)
         if not any(self._concerns(each) for each in (before, pod) if each is not None):
             return
         self.is_known = True

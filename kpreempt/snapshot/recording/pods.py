@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kpreempt.model.meta import Time
+from kpreempt.model.meta import OwnerReference, Time
 from kpreempt.model.pod import TERMINAL_PHASES, PodCondition
+from kpreempt.model.workloads import deployment_name
 from kpreempt.snapshot.decode import Json
 from kpreempt.snapshot.recording.orders import CachedPod
 from kpreempt.verdict.verify import REDACTED
@@ -24,6 +25,7 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
+    owner_references: Sequence[OwnerReference] = ()
     deletion_timestamp: Time | None = None
 
 
@@ -62,6 +64,16 @@ class PodLine(msgspec.Struct, frozen=True):
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def workload(self) -> str:
+        """The pod's controller or the Deployment above it, ``Deployment shop/web``; without one, ``Pod shop/web``."""
+        owner = next((each for each in self.metadata.owner_references if each.controller), None)
+        if owner is None:
+            return f"Pod {self.key}"
+        deployment = deployment_name(self.metadata.labels, owner.name) if owner.kind == "ReplicaSet" else ""
+        kind, name = ("Deployment", deployment) if deployment else (owner.kind, owner.name)
+        return f"{kind} {self.metadata.namespace}/{name}"
 
     @property
     def is_leaving(self) -> bool:

@@ -83,7 +83,8 @@ def test_an_eviction_is_known_when_the_pod_is_gone(
     assert [each.cause for each in answer.items] == [cause]
     assert time_of_eviction(making.folder, "shop", "other") is None
     steps = history_report.report(history_of(making.folder, Subject("Pod", "shop", "web")), RenderOptions())
-    lines = [text_of(each.words) for each in steps.sections[0].blocks if isinstance(each, Sentence)]
+    blocks = [each for section in steps.sections for each in section.blocks]
+    lines = [text_of(each.words) for each in blocks if isinstance(each, Sentence)]
     assert any(each.endswith(words) for each in lines), lines
 
 
