@@ -98,7 +98,8 @@ def _backing_off(pending: StillPending) -> str:
 def _never_attempted(pending: StillPending) -> str:
     age = _seconds(pending.created, pending.at)
     if age is None or age < _JUST_CREATED_SECONDS:
-        created = f"; it was created{ago(pending.created, pending.at)}" if age is not None else ""
+        # A pod of the future, seen from an earlier time, has no age.
+        created = f"; it was created{ago(pending.created, pending.at)}" if age is not None and age >= 0 else ""
         return f"The scheduler has not tried it yet{created}."
     return (
         f"It was created{ago(pending.created, pending.at)}, and {pending.scheduler_name} has reported no attempt to"
