@@ -155,7 +155,7 @@ def _rows() -> list[Row]:
         Row("prepare", "records to a scheduler that can answer", 0.4, "s", partial(_of_ties, "prepare")),
         Row("memory", "resident, when it can answer", 250, "MB", partial(_of_ties, "megabytes")),
         Row("check", "check, 500 replicas that evict (1,000 nodes, 20,000 pods)", 8.0, "s", _rollout),
-        Row("pending", f"pending, {WAITING:,} pods of {KINDS} kinds, {big}", 4.0, "s", _pending),
+        Row("pending", f"pending, {WAITING:,} pods of {KINDS} kinds, {big}", 15.0, "s", _pending),
         Row("at-risk", f"at-risk, a namespace of 7,500 pods, {big}", 3.0, "s", _at_risk),
         Row("volcano", "Volcano session, 1,000 nodes, 20,200 pods, 200 waiting", 2.0, "x", _volcano),
         Row("live", f"explain of a live cluster, {LIVE} nodes", 0.6, "s", _live),

@@ -153,6 +153,7 @@ def explained(
     jobs = [read_volcano_job(manifest, "ml")] if manifest is not None else []
     request = ExplainJobs(
         pod=f"pod/{pod}" if pod else "",
+        namespace="ml",
         manifest=VolcanoManifest(jobs=jobs),
         volcano=Volcano(configuration_of(conf or configuration()), NOW),
     )

@@ -132,7 +132,7 @@ def test_what_was_not_read_is_reported_with_the_node() -> None:
     assert found is not None
     assert found.assumed == [
         "DaemonSet: list: cannot be listed (403): DaemonSet pods are identified only by their owner references; "
-        "missing permission: list daemonsets.apps"
+        "missing permission: list daemonsets.apps (cluster-wide)"
     ]
 
 

@@ -153,7 +153,7 @@ def test_pods_that_were_created_in_the_same_second(versions: list[str], is_known
         assert all(each.is_time_known for each in waiting)
     else:
         assert [(each.pod.metadata.name, each.time, each.latest) for each in waiting] == [
-            (name, YOUNG, YOUNG + SECOND) for name in "abc"
+            (name, YOUNG, YOUNG + SECOND - MICROSECOND) for name in "abc"
         ]
 
 
