@@ -196,8 +196,11 @@ def test_a_job_delays_its_next_pod_after_a_failure(plane: ControlPlane) -> None:
     plane.request("POST", f"{BATCH}/{place}/jobs", {"metadata": {"name": "load"}, "spec": spec})
     pods = f"{CORE}/{place}/pods"
     pod = until(
-        lambda: next((each for each in plane.request("GET", pods)["items"] if each["spec"].get("nodeName")), None),
-        "a pod",
+        # Before, the stand-in of the kubelet would write its phase again.
+        lambda: next(
+            (each for each in plane.request("GET", pods)["items"] if each["status"]["phase"] == "Running"), None
+        ),
+        "a running pod",
     )
     plane.request("PATCH", f"{pods}/{pod['metadata']['name']}/status", {"status": {"phase": "Failed"}})
     until(lambda: plane.request("GET", f"{BATCH}/{place}/jobs/load")["status"].get("failed"), "a failed pod")
