@@ -249,7 +249,7 @@ def lead_of_message(message: SchedulerMessage, pod: PodInMessage) -> Phrase:
                 Span(" was not scheduled", "warn"),
                 f"{f' by {message.scheduler}' if message.scheduler else ''}: this is not a message of kube-scheduler.",
             )
-        case MessageForm.NOT_TRIED | MessageForm.WAITS:
+        case MessageForm.NOT_TRIED | MessageForm.WAITS if message.reasons:
             reason = message.reasons[0]
             if reason.topic is ReasonTopic.OTHER:
                 return (
@@ -269,7 +269,9 @@ def lead_of_message(message: SchedulerMessage, pod: PodInMessage) -> Phrase:
             rest = f"; {count(left, 'more reason')}" if left > 0 else ""
             fits = Span(f" fits on {nodes}", "warn")
             return (subject, fits, ": " if clauses else "", ", ".join(clauses), rest, ".")
-    return (subject, Span(f" {_FORMS[message.form][0]}", "warn"), ".")
+    # Without reasons, it is not known what the pod waits for.
+    said, *_ = _FORMS.get(message.form, ("was not scheduled",))
+    return (subject, Span(f" {said}", "warn"), ".")
 
 
 def message_sections(message: SchedulerMessage, pod: PodInMessage, *, priority: int = 0) -> list[Section]:
