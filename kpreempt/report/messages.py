@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kpreempt.model.meta import slashed
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Block, Listing, Phrase, Rows, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import condition_of_taint
@@ -231,7 +232,7 @@ class PodInMessage(NamedTuple):
     @property
     def key(self) -> str:
         """``namespace/name``, as far as they are known."""
-        return "/".join(filter(None, (self.namespace, self.name)))
+        return slashed(self.namespace, self.name)
 
     @property
     def words(self) -> Span:
@@ -362,7 +363,7 @@ def _reasons(message: SchedulerMessage) -> list[Block]:
     known = [each for each in message.reasons if each.topic in _WORDS]
     if message.form is not MessageForm.NO_FIT:
         return [Sentence(_meaning(each)) for each in known]
-    return [Rows([(strong(f"{each.nodes or 0:,} of {message.nodes:,}"), _meaning(each)) for each in known])]
+    return [Rows([(strong(f"{each.nodes or 0:,} of {message.nodes or 0:,}"), _meaning(each)) for each in known])]
 
 
 def _meaning(reason: MessageReason) -> Phrase:

@@ -379,18 +379,18 @@ class _Drawing:
             cards = [self._card(block.draw(item), block.noun, width) for item in block.items[:limit]]
             if block.numbers:
                 cards = [card._replace(number=number) for card, number in zip(cards, block.numbers, strict=False)]
-            return cards if block.is_summarized else [*cards, *self._rest(rest, block.noun)]
+            return cards if block.is_summarized else [*cards, *self._rest(rest, block.noun, width)]
         if isinstance(block, Tree):
             rest = block.size(block.items[limit:])
-        return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun)]
+        return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun, width)]
 
-    def _rest(self, rest: int, noun: str) -> list[_Chunk]:
+    def _rest(self, rest: int, noun: str, width: int) -> list[_Chunk]:
         """A line about omitted items."""
         if rest <= 0:
             return []
         if self._height:
             return [_Chunk([], noun, rest)]
-        return [_Chunk([_text(Span(f"… and {count(rest, f'more {noun}')} ({self._hint})", "dim"))])]
+        return [_Chunk(_wrapped(Span(f"… and {count(rest, f'more {noun}')} ({self._hint})", "dim"), width, _INDENT))]
 
 
 def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, *, is_screen: bool) -> list[_Chunk]:
