@@ -6,7 +6,7 @@ Expected outcomes ("no node fits") are values, not exceptions. Errors are for un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -70,6 +70,12 @@ def within_calendar(source: str = "", line: int = 0) -> Iterator[None]:
             raise
         problem = "a time in the input, or computed from it, is before the year 1 or after the year 9999 in UTC"
         raise InputError(problem, source=source, line=line) from None
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """``a, b, c and 4 more``: up to ``most`` names, and the number of the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

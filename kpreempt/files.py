@@ -47,10 +47,18 @@ def read_file(path: str, name: str = "") -> bytes:
     """
     name = name or name_of(path)
     with open_file(path, name) as file:
-        try:
-            content = file.read(LARGEST_FILE + 1)
-        except OSError as error:
-            raise unreadable(name, error) from error
+        return read_stream(file, name)
+
+
+def read_stream(stream: BinaryIO, name: str) -> bytes:
+    """Read the rest of a stream of at most ``LARGEST_FILE`` bytes; ``name`` is its name in messages.
+
+    Raises ``InputError``.
+    """
+    try:
+        content = stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise unreadable(name, error) from error
     if len(content) > LARGEST_FILE:
         raise InputError(f"larger than {LARGEST_FILE >> 20} MiB", source=name)
     return content

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.creation_failures import CreationFailure, parse_failure
 from kpreempt.model.event import FAILED_CREATE, FAILED_CREATION, FAILED_REPLICA_SET, CreationStep, Event
 from kpreempt.model.kueue import QUEUE_LABEL
-from kpreempt.model.meta import ObjectMeta, controller_of, grouped
+from kpreempt.model.meta import ObjectMeta, ObjectName, grouped, owner_name
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import DaemonSet, Deployment, Job, StatefulSet, WorkloadCondition
 from kpreempt.verdict.pending import PendingPods
@@ -44,18 +44,6 @@ _OBJECTS = {
     CreationStep.WEBHOOK: ("webhook", False),
     CreationStep.WEBHOOK_CALL: ("webhook", False),
 }
-
-
-class OwnerName(NamedTuple):
-    """The identity of a controller's object."""
-
-    namespace: str
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        """``ReplicaSet shop/web-7f9c``."""
-        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 def unread_owners(cluster: ClusterSnapshot) -> list[str]:
@@ -79,15 +67,15 @@ class MissingPodsFinder:
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._cluster = cluster
         self._pods = grouped(
-            (pod for pod in cluster.pods if pod.metadata.owner_references), lambda pod: _owner_of(pod.metadata)
+            (pod for pod in cluster.pods if pod.metadata.owner_references), lambda pod: owner_name(pod.metadata)
         )
         failures = (event for event in cluster.events if event.reason in FAILED_CREATION)
         self._failures = grouped(failures, _subject_of)
         self._terminating = {each.metadata.name for each in cluster.namespaces if each.is_terminating}
         # ReplicaSets that are not in the input, and whose failures are reported with their Deployment.
-        self._reported: set[OwnerName] = set()
+        self._reported: set[ObjectName] = set()
         sets = (each for each in cluster.replica_sets if each.metadata.owner_references)
-        self._replica_sets = grouped(sets, lambda each: _owner_of(each.metadata))
+        self._replica_sets = grouped(sets, lambda each: owner_name(each.metadata))
 
     def all(self) -> list[MissingPods]:
         """The controllers that lack pods, those that failed first, then those with most missing pods."""
@@ -99,7 +87,7 @@ class MissingPodsFinder:
         for deployment in cluster.deployments:
             yield from self._of_deployment(deployment)
         for replica_set in cluster.replica_sets:
-            owner = _owner_of(replica_set.metadata)
+            owner = owner_name(replica_set.metadata)
             if owner is None or owner.kind != "Deployment" or not self._has_deployment(owner):
                 yield from self._of_replicas("ReplicaSet", replica_set)
         for controller in cluster.replication_controllers:
@@ -122,11 +110,11 @@ class MissingPodsFinder:
     def of(self, kind: str, namespace: str, name: str) -> list[MissingPods]:
         """Why one workload has fewer pods than it wants, or creates none; a CronJob's Jobs are its workloads."""
         found: list[MissingPods] = []
-        for record, find in self._records(kind, OwnerName(namespace, kind, name)):
+        for record, find in self._records(kind, ObjectName(kind, namespace, name)):
             found += find(record)
         return found
 
-    def _records(self, kind: str, name: OwnerName) -> Iterator[tuple[Any, Any]]:
+    def _records(self, kind: str, name: ObjectName) -> Iterator[tuple[Any, Any]]:
         cluster = self._cluster
         by_kind: dict[str, tuple[Iterable[Any], Any]] = {
             "Deployment": (cluster.deployments, lambda each: self._of_deployment(each, is_in_full=True)),
@@ -140,14 +128,14 @@ class MissingPodsFinder:
             "Job": (cluster.jobs, self._of_job),
         }
         records, find = by_kind.get(kind, ((), None))
-        yield from ((each, find) for each in records if _name_of(kind, each.metadata) == name)
+        yield from ((each, find) for each in records if ObjectName.of(kind, each.metadata) == name)
 
     def _of_deployment(self, deployment: Deployment, *, is_in_full: bool = False) -> Iterator[MissingPods]:
         """The failures of its ReplicaSets, or why it has none; ``is_in_full`` also reports a paused rollout."""
-        name = _name_of("Deployment", deployment.metadata)
+        name = ObjectName.of("Deployment", deployment.metadata)
         desired = _replicas(deployment.spec.replicas)
         own = self._replica_sets.get(name, [])
-        lacking = [each for each in own if self._lacks(_name_of("ReplicaSet", each.metadata), each)]
+        lacking = [each for each in own if self._lacks(ObjectName.of("ReplicaSet", each.metadata), each)]
         reported = _condition(deployment.status.conditions, "ReplicaFailure")
         for each in own:
             # The Deployment copies the condition of its new ReplicaSet, or of another one.
@@ -189,15 +177,15 @@ class MissingPodsFinder:
         elif not own and missing:
             yield from self._unexplained(name, deployment, desired, missing)
 
-    def _has_deployment(self, name: OwnerName) -> bool:
+    def _has_deployment(self, name: ObjectName) -> bool:
         if not hasattr(self, "_deployments"):
-            self._deployments = {_name_of("Deployment", each.metadata) for each in self._cluster.deployments}
+            self._deployments = {ObjectName.of("Deployment", each.metadata) for each in self._cluster.deployments}
         return name in self._deployments
 
     def _pods_of(self, kind: str, metadata: ObjectMeta) -> list[Pod]:
-        return self._pods.get(_name_of(kind, metadata), [])
+        return self._pods.get(ObjectName.of(kind, metadata), [])
 
-    def _lacks(self, name: OwnerName, record: Any) -> int:
+    def _lacks(self, name: ObjectName, record: Any) -> int:
         """The number of pods that a ReplicaSet or ReplicationController lacks."""
         desired = _replicas(record.spec.replicas)
         if not desired:
@@ -209,7 +197,7 @@ class MissingPodsFinder:
     def _of_replicas(
         self, kind: str, record: Any, workload: str = "", copied: WorkloadCondition | None = None
     ) -> Iterator[MissingPods]:
-        name = _name_of(kind, record.metadata)
+        name = ObjectName.of(kind, record.metadata)
         missing, desired = self._lacks(name, record), _replicas(record.spec.replicas)
         if not missing:
             return
@@ -223,7 +211,7 @@ class MissingPodsFinder:
             yield from self._unexplained(name, record, desired, missing, workload)
 
     def _failed(
-        self, name: OwnerName, workload: str, desired: int, missing: int, failure: FailedCreation | None
+        self, name: ObjectName, workload: str, desired: int, missing: int, failure: FailedCreation | None
     ) -> MissingPods:
         return MissingPods(
             workload=workload or str(name),
@@ -235,7 +223,7 @@ class MissingPodsFinder:
         )
 
     def _unexplained(
-        self, name: OwnerName, record: Any, desired: int, missing: int, workload: str = ""
+        self, name: ObjectName, record: Any, desired: int, missing: int, workload: str = ""
     ) -> Iterator[MissingPods]:
         """Reasons that no controller reports: a terminating namespace, and a controller that is not running."""
         reason = None
@@ -249,7 +237,7 @@ class MissingPodsFinder:
             )
 
     def _failure(
-        self, name: OwnerName, record: Any, pods: Iterable[Pod], condition: WorkloadCondition | None
+        self, name: ObjectName, record: Any, pods: Iterable[Pod], condition: WorkloadCondition | None
     ) -> FailedCreation | None:
         """The last failed try; without a condition, only if no pod was created since.
 
@@ -291,7 +279,7 @@ class MissingPodsFinder:
         )
 
     def _of_stateful_set(self, stateful_set: StatefulSet) -> Iterator[MissingPods]:
-        name = _name_of("StatefulSet", stateful_set.metadata)
+        name = ObjectName.of("StatefulSet", stateful_set.metadata)
         desired = _replicas(stateful_set.spec.replicas)
         pods = self._pods.get(name, [])
         by_ordinal = {ordinal_of(pod.metadata.name): pod for pod in pods if _is_named_after(pod, name.name)}
@@ -331,7 +319,7 @@ class MissingPodsFinder:
             yield from self._unexplained(name, stateful_set, desired, missing)
 
     def _of_daemon_set(self, daemon_set: DaemonSet) -> Iterator[MissingPods]:
-        name = _name_of("DaemonSet", daemon_set.metadata)
+        name = ObjectName.of("DaemonSet", daemon_set.metadata)
         pods = self._pods.get(name, [])
         desired = daemon_set.status.desired_number_scheduled
         missing = desired - (sum(pod.is_active for pod in pods) or daemon_set.status.current_number_scheduled)
@@ -340,7 +328,7 @@ class MissingPodsFinder:
             yield self._failed(name, "", desired, missing, failure)
 
     def _of_job(self, job: Job) -> Iterator[MissingPods]:
-        name, spec, status = _name_of("Job", job.metadata), job.spec, job.status
+        name, spec, status = ObjectName.of("Job", job.metadata), job.spec, job.status
         for condition, reason in (("Failed", MissingReason.FAILED), ("Complete", MissingReason.COMPLETE)):
             ended = _condition(status.conditions, condition)
             if ended is not None:
@@ -399,21 +387,12 @@ class MissingPodsFinder:
 _TOLERANCE = timedelta(minutes=1)
 
 
-def _name_of(kind: str, metadata: ObjectMeta) -> OwnerName:
-    return OwnerName(metadata.namespace, kind, metadata.name)
-
-
-def _owner_of(metadata: ObjectMeta) -> OwnerName | None:
-    owner = controller_of(metadata)
-    return OwnerName(metadata.namespace, owner.kind, owner.name) if owner is not None else None
-
-
-def _subject_of(event: Event) -> OwnerName:
+def _subject_of(event: Event) -> ObjectName:
     subject = event.subject
-    return OwnerName(subject.namespace or event.metadata.namespace, subject.kind, subject.name)
+    return ObjectName(subject.kind, subject.namespace or event.metadata.namespace, subject.name)
 
 
-def _is_of_deployment(replica_set: OwnerName, deployment: OwnerName) -> bool:
+def _is_of_deployment(replica_set: ObjectName, deployment: ObjectName) -> bool:
     """Whether a ReplicaSet is named after the Deployment and a template's hash, which has no dash."""
     start, _, template_hash = replica_set.name.rpartition("-")
     return (replica_set.namespace, replica_set.kind, start) == (

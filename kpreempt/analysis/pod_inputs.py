@@ -407,6 +407,14 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     return InCluster(as_pending(pod), remaining, pod, [DefaultedField("status.phase", "Pending", reason)])
 
 
+def named_pod(cluster: ClusterSnapshot, text: str, stated: str | None, default: str) -> InCluster:
+    """The pod ``NAME``, ``pod/NAME`` or ``NS/NAME``. Raises ``UsageError`` and ``NotFoundError``."""
+    from kpreempt.analysis.targets import namespace_of  # noqa: PLC0415 - not needed for manifests
+
+    namespace = namespace_of(cluster, [], text, stated, default)
+    return pod_in_cluster(cluster, text.removeprefix(f"{namespace}/"), namespace)
+
+
 def pod_name(text: str) -> str:
     """The name in ``NAME`` or ``pod/NAME``. Raises ``UsageError`` for another kind."""
     kind, slash, name = text.rpartition("/")

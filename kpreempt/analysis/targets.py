@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from kpreempt.analysis.document_reader import Document, describe
-from kpreempt.analysis.pod_inputs import InCluster, pod_in_cluster
 from kpreempt.analysis.workload_pods import WORKLOAD_KINDS, kind_of
-from kpreempt.errors import KpreemptError, NotFoundError, UsageError
+from kpreempt.errors import KpreemptError, NotFoundError, UsageError, listed
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectName
 from kpreempt.verdict.unread import missing
 
 _SHOWN = 3
@@ -65,8 +65,8 @@ def namespace_of(
     if kind == "Pod":
         found = {pod.metadata.namespace for pod in cluster.pods if pod.metadata.name == name}
     else:
-        known = [*_workloads(cluster), *map(describe, documents)]
-        found = {_place(each)[1] for each in known if _place(each)[::2] == (kind, name)}
+        known = [*_workloads(cluster), *(ObjectName.parse(describe(each)) for each in documents)]
+        found = {each.namespace for each in known if (each.kind, each.name) == (kind, name)}
     return only_namespace(found, f'{kind if kind != "Pod" else "pod"} "{name}"', default)
 
 
@@ -75,14 +75,8 @@ def only_namespace(found: Collection[str], what: str, default: str) -> str:
     if default in found:
         return default
     if len(found) > 1:
-        raise NotFoundError(f"{what} is in several namespaces: {_listed(sorted(found))}", hint=f"-n {min(found)}")
+        raise NotFoundError(f"{what} is in several namespaces: {listed(sorted(found))}", hint=f"-n {min(found)}")
     return next(iter(found), "")
-
-
-def named_pod(cluster: ClusterSnapshot, text: str, stated: str | None, default: str) -> InCluster:
-    """The pod ``NAME``, ``pod/NAME`` or ``NS/NAME``. Raises ``UsageError`` and ``NotFoundError``."""
-    namespace = namespace_of(cluster, [], text, stated, default)
-    return pod_in_cluster(cluster, text.removeprefix(f"{namespace}/"), namespace)
 
 
 def unknown_pod(cluster: ClusterSnapshot, namespace: str, name: str) -> NotFoundError:
@@ -94,7 +88,7 @@ def unknown_pod(cluster: ClusterSnapshot, namespace: str, name: str) -> NotFound
     own = [pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace]
     near = difflib.get_close_matches(name, own, n=_SHOWN)
     if not near:
-        near = [_named(each) for each in _workloads(cluster) if _place(each)[2] == name]
+        near = [_named(each) for each in _workloads(cluster) if each.name == name]
     if not near:
         by_name = {pod.metadata.name: pod.key for pod in cluster.pods}
         near = [by_name[each] for each in difflib.get_close_matches(name, by_name, n=_SHOWN)]
@@ -108,17 +102,12 @@ def in_namespace(namespace: str) -> str:
 
 def similar_workloads(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> list[str]:
     """How to name the workloads that may be meant: those of this name, then those with similar names, at most three."""
-    known = [*_workloads(cluster)]
-    same = [each for each in known if _place(each)[2] == name and each != f"{kind} {namespace}/{name}"]
+    known = _workloads(cluster)
+    same = [each for each in known if each.name == name and each != (kind, namespace, name)]
     if same:
         return [_named(each) for each in same[:_SHOWN]]
-    names = [_place(each)[2] for each in known]
-    near = [
-        each
-        for similar in difflib.get_close_matches(name, names, n=_SHOWN)
-        for each in known
-        if _place(each)[2] == similar
-    ]
+    similar = difflib.get_close_matches(name, [each.name for each in known], n=_SHOWN)
+    near = [each for close in similar for each in known if each.name == close]
     return [_named(each) for each in dict.fromkeys(near)][:_SHOWN]
 
 
@@ -173,24 +162,23 @@ def _about_service(cluster: ClusterSnapshot, name: str, namespace: str | None) -
         )
     subject = f"Service {found[0].metadata.namespace}/{name}"
     if not selected:
-        return UsageError(f"{subject} selects no pod", hint=_listed(similar_workloads(cluster, "", "", name)))
+        return UsageError(f"{subject} selects no pod", hint=listed(similar_workloads(cluster, "", "", name)))
     number = selected.total()
     pods = "1 pod" if number == 1 else f"{number:,} pods"
-    problem = f"{subject} itself has no pods; it selects {pods} of {_listed([*selected])}"
-    return UsageError(problem, hint=", ".join(_named(each) for each in [*selected][:_SHOWN]))
+    problem = f"{subject} itself has no pods; it selects {pods} of {listed([*selected])}"
+    return UsageError(problem, hint=", ".join(_named(ObjectName.parse(each)) for each in [*selected][:_SHOWN]))
 
 
-def _workloads(cluster: ClusterSnapshot) -> list[str]:
-    """All workloads (``Deployment shop/web``), in the input or known by their pods."""
+def _workloads(cluster: ClusterSnapshot) -> list[ObjectName]:
+    """All workloads, in the input or known by their pods."""
     from kpreempt.analysis.simulation.cluster import Workloads  # noqa: PLC0415 - not needed for pods
-    from kpreempt.analysis.workload.in_cluster import RECORDS  # noqa: PLC0415 - as above
+    from kpreempt.model.kinds import KINDS  # noqa: PLC0415 - as above
 
     workloads = Workloads(cluster)
-    of_pods = (workloads.of(pod) for pod in cluster.pods)
-    records = (
-        f"{kind} {each.metadata.namespace}/{each.metadata.name}" for kind, of in RECORDS.items() for each in of(cluster)
-    )
-    return [*dict.fromkeys([*(each for each in of_pods if not each.startswith("Pod ")), *records])]
+    of_pods = (ObjectName.parse(each) for each in dict.fromkeys(map(workloads.of, cluster.pods)))
+    kinds = (kind for kind in _SHORT if kind in KINDS and kind != "Pod")
+    records = (ObjectName.of(kind, each.metadata) for kind in kinds for each in getattr(cluster, KINDS[kind].field))
+    return [*dict.fromkeys([*(each for each in of_pods if each.kind != "Pod"), *records])]
 
 
 def names_in(cluster: ClusterSnapshot, kind: str) -> dict[str, list[str]]:
@@ -201,26 +189,15 @@ def names_in(cluster: ClusterSnapshot, kind: str) -> dict[str, list[str]]:
     for each in getattr(cluster, KINDS[kind].field):
         found.setdefault(each.metadata.name, {})[each.metadata.namespace] = None
     if kind in _SHORT and kind != "Pod":
-        for _, namespace, name in (place for place in map(_place, _workloads(cluster)) if place[0] == kind):
-            found.setdefault(name, {})[namespace] = None
+        for each in _workloads(cluster):
+            if each.kind == kind:
+                found.setdefault(each.name, {})[each.namespace] = None
     if kind == "Namespace":
         found |= {pod.metadata.namespace: {} for pod in cluster.pods if pod.metadata.namespace not in found}
     return {name: [each for each in namespaces if each] for name, namespaces in found.items()}
 
 
-def _place(workload: str) -> tuple[str, str, str]:
-    """The kind, namespace and name of ``Deployment shop/web``."""
-    kind, _, key = workload.partition(" ")
-    namespace, _, name = key.partition("/")
-    return kind, namespace, name
-
-
-def _named(workload: str) -> str:
+def _named(workload: ObjectName) -> str:
     """``deploy/web -n shop`` for ``Deployment shop/web``, as on a command line; pods as ``shop/web-1``."""
-    kind, namespace, name = _place(workload)
+    kind, namespace, name = workload
     return f"{namespace}/{name}" if kind == "Pod" else f"{_SHORT.get(kind, kind.lower())}/{name} -n {namespace}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

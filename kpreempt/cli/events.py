@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.runner import CommandRun
-from kpreempt.errors import InputError, UsageError
-from kpreempt.files import LARGEST_FILE, name_of, read_file
+from kpreempt.errors import UsageError
+from kpreempt.files import name_of, read_file, read_stream
 from kpreempt.library.events import explain_pasted
 from kpreempt.library.explain import PodName, parse_pod_name
 from kpreempt.library.options import options_of
@@ -40,7 +40,7 @@ def explain_event(request: ExplainRequest) -> int:
     path = request.event or ""
     with run.stopwatch.phase("read"):
         source = STDIN_NAME if path == STDIN else name_of(path)
-        content = _from_stdin() if path == STDIN else read_file(path, source)
+        content = read_stream(standard_input(), source) if path == STDIN else read_file(path, source)
         found = explain_pasted(
             content,
             source,
@@ -50,11 +50,3 @@ def explain_event(request: ExplainRequest) -> int:
         )
     run.write_once(found, run.now())
     return run.exit_code(found.assumptions)
-
-
-def _from_stdin() -> bytes:
-    """Read standard input up to a limit. Raises ``InputError``."""
-    content = standard_input().read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"larger than {LARGEST_FILE >> 20} MiB", source=STDIN_NAME)
-    return content

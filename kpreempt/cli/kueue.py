@@ -35,7 +35,7 @@ from kpreempt.library.requests import (
 )
 from kpreempt.library.schedulers import Context, default_scheduler
 from kpreempt.model.kueue import Workload
-from kpreempt.model.meta import DEFAULT_NAMESPACE, Time
+from kpreempt.model.meta import DEFAULT_NAMESPACE, Time, slashed
 from kpreempt.phases import Phases
 from kpreempt.scheduler_table import KUEUE
 from kpreempt.schedulers.kueue import KueueConfiguration
@@ -215,7 +215,7 @@ def who_evicted_workload(request: WhoEvictedRequest) -> int:
         raise UsageError("who-evicted needs a Workload", hint="kpreempt who-evicted [WORKLOAD/]NAME -n NAMESPACE")
     run = CommandRun(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
-    named = "/".join(filter(None, (request.pod, request.name)))
+    named = slashed(request.pod, request.name)
     query = WhoEvictedWorkload(workload=named, namespace=request.namespace)
     run.write_once(answer(context, query).record, context.at)
     return 0

@@ -31,6 +31,7 @@ from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import ExplainJobs, VolcanoScenario, VolcanoSession
 from kpreempt.library.schedulers import Context, default_scheduler
+from kpreempt.model.meta import slashed
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.phases import Phases
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
@@ -150,7 +151,7 @@ def explain_jobs(request: ExplainRequest) -> int:
     namespace = request.namespace or default_namespace(live)
     manifest = _read_manifest(request, amounts, namespace)
     context = run.context(run.load(live), default_scheduler(), volcano.now, live)
-    pod = "/".join(filter(None, (request.pod, request.name)))
+    pod = slashed(request.pod, request.name)
     query = ExplainJobs(pod=pod, namespace=request.namespace, manifest=manifest, volcano=volcano)
     found = answer(context._replace(namespace=namespace), query).record
     run.write_once(found, volcano.now)

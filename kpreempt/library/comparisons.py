@@ -16,8 +16,7 @@ from kpreempt.analysis.algorithms import (
 )
 from kpreempt.analysis.compare.differences import compare_pods
 from kpreempt.analysis.explain.pods import ExplainInput
-from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of
-from kpreempt.analysis.targets import named_pod
+from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, named_pod
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot

@@ -10,6 +10,7 @@ from kpreempt.analysis.messages.events import explain_events, pasted_pod
 from kpreempt.analysis.messages.pasted import PastedEvent, PastedObject, parse_text
 from kpreempt.errors import InputError, NotFoundError
 from kpreempt.model.event import Event
+from kpreempt.model.meta import slashed
 from kpreempt.model.pod import Pod
 from kpreempt.report.evidence import join_names
 from kpreempt.snapshot.archives import InputLimits, check_density
@@ -41,9 +42,9 @@ def explain_pasted(
         return explain_events(objects)
     named = [each for each in objects if each.name in ("", pod)]
     if not named:
-        names = sorted({"/".join(filter(None, (each.namespace, each.name))) for each in objects})
+        names = sorted({slashed(each.namespace, each.name) for each in objects})
         hint = f"events are about {join_names(names)}" if names else ""
-        raise NotFoundError(f"{source}: no event is about {'/'.join(filter(None, (namespace, pod)))}", hint=hint)
+        raise NotFoundError(f"{source}: no event is about {slashed(namespace, pod)}", hint=hint)
     for each in named:
         each.kind, each.name = each.kind or "Pod", pod
     return explain_events(named)

@@ -17,6 +17,7 @@ from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.library.requests import Decide, Explain, WhoEvicted
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.model.cluster import cannot_simulate, is_partial, lacks_all_nodes
+from kpreempt.model.meta import ObjectName, slashed
 from kpreempt.report.document import document_of
 from kpreempt.schedulers.kube.versions import minor_of_server, minor_version_of
 from kpreempt.snapshot.decode import object_decoder
@@ -28,7 +29,7 @@ from kpreempt.verdict.unread import require
 if TYPE_CHECKING:
     from kpreempt.analysis.algorithms import AnalysisContext
     from kpreempt.analysis.explain.pods import SimulateRest
-    from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName
+    from kpreempt.analysis.workload.in_cluster import WorkloadInput
 
 
 _Named = TypeVar("_Named", Explain, WhoEvicted)
@@ -41,12 +42,12 @@ class PodName(NamedTuple):
     name: str
 
 
-def parse_target(first: str, second: str, namespace: str) -> PodName | WorkloadName:
+def parse_target(first: str, second: str, namespace: str) -> PodName | ObjectName:
     """Parse ``NAME``, ``KIND/NAME``, ``NS/NAME`` or ``KIND NAME``; ``namespace`` applies if it has none.
 
     Raises ``UsageError`` for a kind without pods.
     """
-    text = "/".join(filter(None, (first, second)))
+    text = slashed(first, second)
     kind, slash, name = text.rpartition("/")
     if not slash or kind_of(kind) == "Pod":
         return PodName(namespace, text)
@@ -57,7 +58,7 @@ def parse_target(first: str, second: str, namespace: str) -> PodName | WorkloadN
     return workload_name(kind_of(kind), namespace, name)
 
 
-def parse_pod_name(request: Explain | WhoEvicted, namespace: str) -> PodName | WorkloadName | None:
+def parse_pod_name(request: Explain | WhoEvicted, namespace: str) -> PodName | ObjectName | None:
     """Return what a request names in the cluster, if anything; ``namespace`` applies if it has none."""
     own = namespace if request.namespace is None else request.namespace
     return parse_target(request.pod, request.name or "", own) if request.pod else None
@@ -72,7 +73,7 @@ def located(context: Context, request: _Named) -> _Named:
         return request
     from kpreempt.analysis.targets import namespace_of
 
-    text = "/".join(filter(None, (request.pod, request.name)))
+    text = slashed(request.pod, request.name)
     loaded = context.loaded
     found = namespace_of(loaded.cluster, loaded.documents, text, request.namespace, context.namespace)
     return request.having(namespace=found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kpreempt.errors import ConfigurationError, InputError, NotFoundError, UsageError
 from kpreempt.files import name_of
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
-from kpreempt.model.meta import DEFAULT_NAMESPACE
+from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectName
 from kpreempt.verdict.who_evicted import EvictionsOfPod
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def subject_of(request: History) -> tuple[str, str, str]:
 
 def history(context: Context, request: History) -> Answered:
     """Return an object's recorded history, attempt by attempt."""
-    from kpreempt.snapshot.recording.journal import Subject, history_of
+    from kpreempt.snapshot.recording.journal import history_of
 
     kind, namespace, name = subject_of(request)
     if kind == "Node":
@@ -106,7 +106,7 @@ def history(context: Context, request: History) -> Answered:
 
         found = namespaces_in(request.recording, kind, name)
         namespace = only_namespace(found, f'{kind} "{name}"', DEFAULT_NAMESPACE)
-    return Answered(history_of(request.recording, Subject(kind, namespace, name)), context.loaded.cluster)
+    return Answered(history_of(request.recording, ObjectName(kind, namespace, name)), context.loaded.cluster)
 
 
 def verify(context: Context, request: Verify) -> Answered:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.pod_inputs import input_in_cluster, inputs_of
-from kpreempt.analysis.targets import named_pod
+from kpreempt.analysis.pod_inputs import input_in_cluster, inputs_of, named_pod
 from kpreempt.analysis.volcano.jobs import MAX_PODS
 from kpreempt.analysis.volcano.remedies import Problem, find_remedies, is_bound
 from kpreempt.analysis.volcano.sessions import Submission, Volcano, VolcanoManifest, answer_session, submit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -84,13 +84,64 @@ def with_creation_time(meta: _Meta, now: datetime) -> _Meta:
     return meta if meta.creation_timestamp is not None else msgspec.structs.replace(meta, creation_timestamp=now)
 
 
+class ObjectName(NamedTuple):
+    """The identity of an object in a cluster; its ``namespace`` is empty if it has none."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """``Deployment shop/web``, ``Node n1``."""
+        return f"{self.kind} {slashed(self.namespace, self.name)}"
+
+    @classmethod
+    def of(cls, kind: str, meta: ObjectMeta) -> ObjectName:
+        """Return the name of the object with this metadata."""
+        return cls(kind, meta.namespace, meta.name)
+
+    @classmethod
+    def parse(cls, text: str) -> ObjectName:
+        """Return the name that was written as ``Deployment shop/web``."""
+        kind, _, key = text.partition(" ")
+        namespace, _, name = key.rpartition("/")
+        return cls(kind, namespace, name)
+
+    def may_be(self, kind: str, record: Any) -> bool:
+        """Return whether the record is this object, in any namespace."""
+        return (kind, record.metadata.name) == (self.kind, self.name)
+
+    def is_of(self, kind: str, record: Any) -> bool:
+        """Return whether the record is this object."""
+        return ObjectName.of(kind, record.metadata) == self
+
+
+def slashed(*parts: str | None) -> str:
+    """Join the parts that are not empty with slashes: ``namespace/name``, as far as they are known."""
+    return "/".join(filter(None, parts))
+
+
+def owner_name(meta: ObjectMeta) -> ObjectName | None:
+    """Return the managing owner, or ``None``; it is in the namespace of the object."""
+    owner = controller_of(meta)
+    return ObjectName(owner.kind, meta.namespace, owner.name) if owner is not None else None
+
+
 def controller_name(meta: ObjectMeta) -> str:
     """Return kind and name of the managing owner, like ``ReplicaSet api``, or an empty string."""
     owner = controller_of(meta)
     return f"{owner.kind} {owner.name}" if owner else ""
 
 
-def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+class HasOwners(Protocol):
+    """Metadata with the owners of an object."""
+
+    @property
+    def owner_references(self) -> Sequence[OwnerReference]:
+        """All owners; at most one is the managing one."""
+
+
+def controller_of(meta: HasOwners) -> OwnerReference | None:
     """Return the managing owner, or ``None``."""
     # A loop, because this runs for every pod of a big cluster.
     for owner in meta.owner_references:

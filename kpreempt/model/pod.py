@@ -20,6 +20,8 @@ from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Toleration
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+# The condition of a pod whose resize in place the kubelet has not granted.
+RESIZE_PENDING = "PodResizePending"
 DEFAULT_RESTART_POLICY = "Always"
 # The default grace period of a pod.
 DEFAULT_GRACE_SECONDS = 30

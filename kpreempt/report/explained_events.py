@@ -63,7 +63,7 @@ def report(answer: ExplainedEvents, options: RenderOptions) -> Report:
     leads = [(*lead_of_object(same[0], options), *_and_more(len(same) - 1)) for same in alike.values()]
     listed: list[list[Words]] = [[each] for each in leads[1:]]
     return Report(
-        title=_title(first),
+        title=name(" ".join(filter(None, (first.kind, first.key))) or "Message", "strong"),
         tone="warn",
         lead=(*_reported(first, options), *leads[0]),
         facts=[" · ".join(_facts(first, options))],
@@ -202,14 +202,6 @@ def _when(event: ExplainedEvent, options: RenderOptions) -> str:
 def _line(event: ExplainedEvent, options: RenderOptions) -> Phrase:
     when = _when(event, options)
     return (strong(event.reason or "message"), f" {when}: " if when else ": ", quoted(event.message))
-
-
-def _title_text(item: ExplainedObject) -> str:
-    return " ".join(filter(None, (item.kind, _pod(item).key))) or "Message"
-
-
-def _title(item: ExplainedObject) -> Words:
-    return name(_title_text(item), "strong")
 
 
 def _facts(item: ExplainedObject, options: RenderOptions) -> list[str]:

@@ -30,7 +30,7 @@ class DecidedPod:
     """A pod, and a scheduler's decision about it in a cluster that could not be read completely.
 
     ``choices`` is the number of nodes between which scores decided. ``spreads_by_default`` means that default
-    constraints also reject nodes. ``selects_namespaces`` tells whether affinity terms of the pods that filters check
+    constraints also reject nodes. ``selects_namespaces`` returns whether affinity terms of the pods that filters check
     select namespaces by their labels; by default, those of all pods of the cluster.
     """
 

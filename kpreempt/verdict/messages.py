@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from kpreempt.model.meta import slashed
 from kpreempt.verdict.autoscaling import AutoscalerReport
 from kpreempt.verdict.base import Record, SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption
@@ -76,7 +77,7 @@ class ExplainedObject(SparseRecord, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """``namespace/name``, as far as they are known."""
-        return "/".join(filter(None, (self.namespace, self.name)))
+        return slashed(self.namespace, self.name)
 
 
 class ExplainedEvents(Record, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ class RejectedNodes(SparseRecord, frozen=True, kw_only=True):
     state: NodeState | None = None
 
 
-def rejections_of(verdict: Verdict) -> list[RejectedNodes]:
+def rejected_nodes(verdict: Verdict) -> list[RejectedNodes]:
     """The nodes that reject the pod, by reason, the largest group first."""
     rejected = {node: status for node, status in verdict.filter.items() if not status.is_success}
     states = {each.node: each.states[0] for each in verdict.cluster.unhealthy or ()}

@@ -340,6 +340,10 @@ class ResizeState(StrEnum):
     INFEASIBLE = "Infeasible"
 
 
+# The feature gate with which the scheduler evicts pods for a deferred resize (alpha in 1.37).
+RESIZE_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
+
+
 class ResizePreemption(StrEnum):
     """Whether the scheduler evicts pods for a deferred resize (KEP-5836).
 

@@ -5,6 +5,7 @@ Also workloads with fewer pods than they want: which step fails, or what their c
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
@@ -220,6 +221,20 @@ class PreemptionsBetween(SparseRecord, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     inversion: PriorityInversion | None = None
+
+    @classmethod
+    def of_evictions(
+        cls, preemptor: str, victim: str, times: Collection[datetime], inversion: PriorityInversion | None = None
+    ) -> PreemptionsBetween:
+        """Return the record for pods that were evicted at these times, one for each pod."""
+        return cls(
+            preemptor=preemptor,
+            victim=victim,
+            pods=len(times),
+            since=min(times),
+            until=max(times),
+            inversion=inversion,
+        )
 
 
 class Workload(SparseRecord, frozen=True, kw_only=True):

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kpreempt.model.meta import ObjectName
 from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.recording.changes import ChangeType
-from kpreempt.snapshot.recording.journal import Subject, history_of
+from kpreempt.snapshot.recording.journal import history_of
 from kpreempt.snapshot.recording.recorder import Stream, Watched, WatchReport
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.verdict.history import HistoryEventType
@@ -173,7 +174,7 @@ def test_every_victim_belongs_to_the_decision_that_evicted_it(data: st.DataObjec
         ]
         assert sorted(found) == sorted(expected)
         for name in names:
-            steps = history_of(path, Subject("Pod", "shop", name)).items
+            steps = history_of(path, ObjectName("Pod", "shop", name)).items
             times, types = [each.at for each in steps], [each.type for each in steps]
             assert times == sorted(times)
             assert types[0] is HistoryEventType.ADDED
@@ -184,7 +185,7 @@ def test_every_victim_belongs_to_the_decision_that_evicted_it(data: st.DataObjec
                         (pod, node) for pod, node, victims in expected if f"shop/{name}" in victims
                     ]
         for node in ("n1", "n2"):
-            times = [each.at for each in history_of(path, Subject("Node", "", node)).items]
+            times = [each.at for each in history_of(path, ObjectName("Node", "", node)).items]
             assert times == sorted(times)
 
 
@@ -195,7 +196,7 @@ def test_the_histories_of_recordings_are_consistent(name: str) -> None:
         victims = [victim for trace in run.traces for victim in trace.marks.items()]
         assert len(victims) == len(set(victims))
         for pod in {trace.decision.pod for trace in run.traces}:
-            steps = history_of(path, Subject("Pod", *pod.split("/"))).items
+            steps = history_of(path, ObjectName("Pod", *pod.split("/"))).items
             times, types = [each.at for each in steps], [each.type for each in steps]
             assert times == sorted(times)
             assert types[0] is HistoryEventType.ADDED

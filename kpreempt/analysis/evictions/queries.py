@@ -10,7 +10,6 @@ from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.evictions.reader import EvictionReader, unread_for_evictions
 from kpreempt.analysis.preempted_by import location_of
 from kpreempt.analysis.workload.in_cluster import (
-    WorkloadName,
     pods_of_workload,
     record_of_workload,
     unknown_workload,
@@ -18,6 +17,7 @@ from kpreempt.analysis.workload.in_cluster import (
 from kpreempt.errors import NotFoundError
 from kpreempt.model.audit import AuditLog
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.meta import ObjectName
 from kpreempt.verdict.unread import missing, why_unread
 from kpreempt.verdict.who_evicted import EvictedPod, EvictedPods, EvictionsOfPod, PodLocation, PodPhase
 
@@ -63,7 +63,7 @@ def evictions_everywhere(
 
 
 def evictions_of_workload(
-    cluster: ClusterSnapshot, workload: WorkloadName, audit: AuditLog | None = None, documents: Iterable[Document] = ()
+    cluster: ClusterSnapshot, workload: ObjectName, audit: AuditLog | None = None, documents: Iterable[Document] = ()
 ) -> EvictedPods:
     """The ends of a workload's pods; those that are gone are known by their names.
 

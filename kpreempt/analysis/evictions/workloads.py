@@ -17,7 +17,7 @@ from kpreempt.analysis.preempted_by import PreemptionIndex, preempted_events
 from kpreempt.controllers.actions import deployment_of, tied_node
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import PREEMPTED
-from kpreempt.model.meta import controller_of
+from kpreempt.model.meta import ObjectName, controller_of, owner_name
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import DaemonSet, Job, ReplicaSet, StatefulSet
 from kpreempt.verdict.who_evicted import PodLocation
@@ -32,18 +32,6 @@ _OF_GENERATED = ("ReplicaSet", "Job", "DaemonSet", "ReplicationController")
 _NUMBERED = re.compile(r"(?P<owner>.+)-\d+")
 
 
-class Owner(NamedTuple):
-    """The controller of pods."""
-
-    namespace: str
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        """``ReplicaSet shop/web-7f9c``."""
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-
 class _Evicted(NamedTuple):
     """An evicted pod with its owner, if that is known; an old event does not name the preemptor."""
 
@@ -52,7 +40,7 @@ class _Evicted(NamedTuple):
     node: str
     at: datetime
     preemptor: PodLocation
-    owner: Owner | None
+    owner: ObjectName | None
 
 
 class PastPreemptions:
@@ -61,9 +49,9 @@ class PastPreemptions:
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._cluster = cluster
         self._pods = {pod.key: pod for pod in cluster.pods}
-        self._workloads: dict[Owner, str] = {}
-        self._by_owner: defaultdict[Owner, list[Pod]] = defaultdict(list)
-        self._named: defaultdict[tuple[str, str], list[Owner]] = defaultdict(list)
+        self._workloads: dict[ObjectName, str] = {}
+        self._by_owner: defaultdict[ObjectName, list[Pod]] = defaultdict(list)
+        self._named: defaultdict[tuple[str, str], list[ObjectName]] = defaultdict(list)
         self._evicted: list[_Evicted] = []
         if any(event.reason == PREEMPTED for event in cluster.events):
             self._index()
@@ -73,16 +61,16 @@ class PastPreemptions:
         """Index the owners of pods; most clusters have no events about preemptions."""
         cluster = self._cluster
         for pod in cluster.pods:
-            if (owner := owner_of(pod)) is not None:
+            if (owner := owner_name(pod.metadata)) is not None:
                 self._by_owner[owner].append(pod)
                 deployment = deployment_of(pod, owner.name) if owner.kind == "ReplicaSet" else ""
                 self._workloads[owner] = str(
                     owner._replace(kind="Deployment", name=deployment) if deployment else owner
                 )
         for kind, record in self._controllers():
-            owner = Owner(record.metadata.namespace, kind, record.metadata.name)
+            owner = ObjectName.of(kind, record.metadata)
             above = controller_of(record.metadata)
-            deployed = Owner(owner.namespace, "Deployment", above.name if above is not None else "")
+            deployed = ObjectName("Deployment", owner.namespace, above.name if above is not None else "")
             is_deployed = above is not None and above.kind == "Deployment"
             self._workloads.setdefault(owner, str(deployed if is_deployed else owner))
         for owner in self._workloads:
@@ -106,14 +94,14 @@ class PastPreemptions:
             seen.add(key)
             pod = self._pods.get(event.subject.key)
             is_same = pod is not None and event.subject.uid in ("", pod.metadata.uid)
-            owner = owner_of(pod) if pod is not None and is_same else self._owner_by_name(event.subject.key)
+            owner = owner_name(pod.metadata) if pod is not None and is_same else self._owner_by_name(event.subject.key)
             preemptor = preemption.preemptor or PodLocation()
             yield _Evicted(*key, preemption.node, event.event_time or event.last_time, preemptor, owner)
 
-    def _owner_by_name(self, key: str) -> Owner | None:
+    def _owner_by_name(self, key: str) -> ObjectName | None:
         """The owner of a pod that is gone, if its name shows it."""
         namespace, _, name = key.partition("/")
-        found: list[Owner] = []
+        found: list[ObjectName] = []
         for pattern, kinds in ((_GENERATED, _OF_GENERATED), (_NUMBERED, ("StatefulSet",))):
             if (match := pattern.fullmatch(name)) is not None:
                 known = [self._named.get((namespace, base), ()) for base in (match["owner"], name.rpartition("-")[0])]
@@ -122,7 +110,7 @@ class PastPreemptions:
 
     def replaced_by(self, pod: Pod) -> Replacement | None:
         """Which evicted pod the pod replaces, as far as its name, its owner and the times show it."""
-        owner, created = owner_of(pod), pod.metadata.creation_timestamp
+        owner, created = owner_name(pod.metadata), pod.metadata.creation_timestamp
         if owner is None or created is None:
             return None
         own = [each for each in self._evicted if each.owner == owner and each.uid != pod.metadata.uid]
@@ -158,14 +146,7 @@ class PastPreemptions:
             if preemptor and (preemptor in selected or victim in selected):
                 pairs[preemptor, victim].append(each)
         found = [
-            PreemptionsBetween(
-                preemptor=preemptor,
-                victim=victim,
-                pods=len(evicted),
-                since=min(each.at for each in evicted),
-                until=max(each.at for each in evicted),
-                inversion=self._inversion(evicted),
-            )
+            PreemptionsBetween.of_evictions(preemptor, victim, [each.at for each in evicted], self._inversion(evicted))
             for (preemptor, victim), evicted in pairs.items()
         ]
         found = [each for each in found if each.pods >= least or each.inversion is not None]
@@ -173,11 +154,13 @@ class PastPreemptions:
 
     def pods_of(self, workload: str) -> list[Pod]:
         """The pods of a workload (``Deployment shop/web``)."""
-        return [pod for pod in self._cluster.pods if workload in (self._workload_of(pod), str(owner_of(pod)))]
+        return [
+            pod for pod in self._cluster.pods if workload in (self._workload_of(pod), str(owner_name(pod.metadata)))
+        ]
 
     def _workload_of(self, pod: Pod) -> str:
         """The workload of a pod, or the pod itself."""
-        owner = owner_of(pod)
+        owner = owner_name(pod.metadata)
         return self._workloads[owner] if owner is not None else f"Pod {pod.key}"
 
     def _workload_of_preemptor(self, preemptor: PodLocation) -> str:
@@ -218,7 +201,7 @@ class PastPreemptions:
             nodes=sorted({pod.spec.node_name for pod in replacements} & nodes - {""}),
         )
 
-    def _is_class_newer(self, class_name: str, owners: Iterable[Owner]) -> bool:
+    def _is_class_newer(self, class_name: str, owners: Iterable[ObjectName]) -> bool:
         created = next(
             (
                 each.metadata.creation_timestamp
@@ -228,17 +211,10 @@ class PastPreemptions:
             None,
         )
         known = {
-            Owner(each.metadata.namespace, kind, each.metadata.name): each.metadata.creation_timestamp
-            for kind, each in self._controllers()
+            ObjectName.of(kind, each.metadata): each.metadata.creation_timestamp for kind, each in self._controllers()
         }
         times = [known.get(owner) for owner in owners]
         return created is not None and bool(times) and all(time is not None and time < created for time in times)
-
-
-def owner_of(pod: Pod) -> Owner | None:
-    """The controller of a pod, if it has one."""
-    owner = controller_of(pod.metadata)
-    return Owner(pod.metadata.namespace, owner.kind, owner.name) if owner is not None else None
 
 
 def _second(time: datetime) -> datetime:
@@ -251,7 +227,7 @@ def _is_between(pod: Pod, since: datetime, until: datetime | None) -> bool:
     return since <= created and (until is None or created <= until)
 
 
-def _replacement(possible: list[_Evicted], owner: Owner, *, is_certain: bool) -> Replacement:
+def _replacement(possible: list[_Evicted], owner: ObjectName, *, is_certain: bool) -> Replacement:
     return Replacement(
         pods=[each.pod for each in possible],
         owner=str(owner),

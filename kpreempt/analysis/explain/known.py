@@ -17,8 +17,9 @@ from kpreempt.analysis.missing_pods import MissingPodsFinder
 from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.simulation.cluster import is_serving
-from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName, pods_of_workload
+from kpreempt.analysis.workload.in_cluster import WorkloadInput, pods_of_workload
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of, within
+from kpreempt.model.meta import ObjectName
 from kpreempt.model.pod import Pod
 from kpreempt.model.quantity import Quantity
 from kpreempt.verdict import Outcome, Verdict
@@ -103,16 +104,15 @@ def _facts(pod: Pod, cluster: ClusterSnapshot, context: AnalysisContext) -> Know
 
 def _owner(workload: str, cluster: ClusterSnapshot) -> OwnerState:
     """Return the state of a workload, and why it lacks pods, if it does."""
-    kind, _, key = workload.partition(" ")
-    namespace, _, name = key.partition("/")
-    own = [pod for pod in pods_of_workload(cluster, WorkloadName(kind, namespace, name)) if not pod.is_terminal]
+    name = ObjectName.parse(workload)
+    own = [pod for pod in pods_of_workload(cluster, name) if not pod.is_terminal]
     return OwnerState(
         workload=workload,
         desired=Owners(cluster).size_of(workload),
         pods=len(own),
         on_nodes=sum(bool(pod.spec.node_name) for pod in own),
         ready=sum(map(is_serving, own)),
-        missing_pods=MissingPodsFinder(cluster).of(kind, namespace, name),
+        missing_pods=MissingPodsFinder(cluster).of(*name),
     )
 
 

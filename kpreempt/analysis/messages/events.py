@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -22,7 +23,7 @@ from kpreempt.model.event import (
     ObjectReference,
     autoscaler_of,
 )
-from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, RESIZE_PENDING, Pod
 from kpreempt.model.terminations import termination_in, terminations_of
 from kpreempt.verdict.messages import EventTopic, ExplainedEvent, ExplainedEvents, ExplainedObject
 from kpreempt.verdict.waiting import MessageForm, SchedulerMessage
@@ -34,7 +35,7 @@ _ASSIGNED = re.compile(r"Successfully assigned \S{1,510} to (?P<node>[\w.-]{1,25
 # The condition that says why a pod is not scheduled, and the reasons that events and that condition use.
 _CONDITION = "PodScheduled"
 _SCHEDULING_REASONS = frozenset((FAILED_SCHEDULING, "Unschedulable", "SchedulingGated", "SchedulerError"))
-_RESIZE, _RESIZE_CONDITION = "Resize", "PodResizePending"
+_RESIZE = "Resize"
 # Part of the names under which other schedulers report events.
 _OTHER_SCHEDULERS = {"volcano": "Volcano", "vc-": "Volcano", "yunikorn": "YuniKorn", "kueue": "Kueue"}
 
@@ -89,32 +90,23 @@ def explain_object(pasted: PastedObject) -> ExplainedObject:
 def pasted_pod(pod: Pod, events: Sequence[Event] = ()) -> PastedObject:
     """Return a pod of the API with its conditions, its status, and ``events`` about it."""
     reference = ObjectReference("Pod", pod.metadata.namespace, pod.metadata.name)
+
+    def state(reason: str, message: str, at: datetime | None, source: EventSource) -> Event:
+        """A condition or status of the pod, as an event about it."""
+        return Event(reason=reason, involved_object=reference, message=message, event_time=at, source=source)
+
+    kubelet = EventSource("kubelet", pod.spec.node_name)
     states = [
-        Event(reason=each.reason, involved_object=reference, message=each.message, event_time=each.last_transition_time)
+        state(each.reason, each.message, each.last_transition_time, EventSource())
         for each in pod.status.conditions
         if each.type == _CONDITION and each.status == "False" and each.message
     ]
     states += [
-        Event(
-            reason=f"{_RESIZE}{each.reason}",
-            involved_object=reference,
-            message=each.message,
-            event_time=each.last_transition_time,
-        )
+        state(f"{_RESIZE}{each.reason}", each.message, each.last_transition_time, EventSource())
         for each in pod.status.conditions
-        if each.type == _RESIZE_CONDITION and each.status == "True"
+        if each.type == RESIZE_PENDING and each.status == "True"
     ]
-    states += [
-        Event(
-            reason=each.reason,
-            involved_object=reference,
-            message=each.message,
-            event_time=each.at,
-            source=EventSource("kubelet", pod.spec.node_name),
-        )
-        for each in terminations_of(pod)
-        if each.reason
-    ]
+    states += [state(each.reason, each.message, each.at, kubelet) for each in terminations_of(pod) if each.reason]
     return PastedObject(
         "Pod",
         pod.metadata.namespace,

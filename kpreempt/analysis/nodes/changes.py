@@ -22,7 +22,7 @@ import msgspec
 
 from kpreempt.analysis.nodes.copies import HOST_NAME, Added, Copier, kinds_of, with_nodes
 from kpreempt.analysis.unread import BUDGETS
-from kpreempt.errors import NotFoundError, UsageError
+from kpreempt.errors import NotFoundError, UsageError, listed
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import matches_requirement
 from kpreempt.model.meta import DEFAULT_NAMESPACE, AnnotatedMeta, controller_name, controller_of, replace_in
@@ -35,7 +35,6 @@ from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import missing
 
 MAX_NODES = 1000
-_NAMES_SHOWN = 3
 _FILES = (".yaml", ".yml", ".json")
 _REMOVED = ("removed with it", "of DaemonSets or static, deleted with the node")
 
@@ -199,14 +198,12 @@ def _consequences(
         is_leaving = pod.metadata.deletion_timestamp is not None
         group = "again" if pod.key in recreated else "node" if of_node else "leaving" if is_leaving else "lost"
         groups[group].append(pod.key)
-    unnamed = len(groups["lost"]) - _NAMES_SHOWN
-    lost = ", ".join(groups["lost"][:_NAMES_SHOWN]) + (f" and {unnamed:,} more" if unnamed > 0 else "")
     what, of_node_words = words_of_all
     words = {
         "again": "recreated by their controllers and pending, under their old names",
         "node": of_node_words,
         "leaving": "already terminating",
-        "lost": f"that no controller recreates: {lost}",
+        "lost": f"that no controller recreates: {listed(groups['lost'])}",
     }
     parts = [f"{len(pods):,} {words[group]}" for group, pods in groups.items() if pods]
     noun = "1 pod is" if len(active) == 1 else f"{len(active):,} pods are"

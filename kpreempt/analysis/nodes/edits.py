@@ -36,7 +36,7 @@ from kpreempt.analysis.nodes.changes import (
 )
 from kpreempt.analysis.nodes.copies import Copier, DaemonPods, may_run
 from kpreempt.analysis.remedies.excluded import CORDON_TAINT, is_set_by_controller
-from kpreempt.errors import NotFoundError, UsageError, nearest
+from kpreempt.errors import NotFoundError, UsageError, listed, nearest
 from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import DEFAULT_NAMESPACE, grouped
@@ -62,7 +62,6 @@ _ELSEWHERE = {
     "status.capacity": "the scheduler reads only status.allocatable",
 }
 _RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
-_PODS_SHOWN = 3
 _EVICTED = ("evicted by its new taints", "of DaemonSets or static, which do not run there anymore")
 _DESELECTED = ("deleted, because their DaemonSets no longer select the node", "of DaemonSets")
 
@@ -108,6 +107,16 @@ def _split(option: str, text: str, separator: str) -> tuple[str, str]:
     return node, rest
 
 
+def _pair(option: str, text: str, rest: str) -> tuple[str, str | None]:
+    """Split ``KEY=VALUE``; the value of ``KEY-``, which removes it, is ``None``."""
+    key, equals, value = rest.partition("=")
+    if equals:
+        return key, value
+    if not rest.endswith("-"):
+        raise _malformed(option, text)
+    return rest[:-1], None
+
+
 def _malformed(option: str, text: str) -> UsageError:
     form = {_LABEL: "NODE=KEY=VALUE or NODE=KEY-", _TAINT: "NODE=KEY=VALUE:EFFECT, NODE=KEY:EFFECT- or NODE=KEY-"}
     expected = form.get(option, "NODE:PATH=VALUE or NODE:PATH-")
@@ -121,14 +130,10 @@ def _check(option: str, text: str, what: str, problem: str) -> None:
 
 def _label(text: str) -> NodeEdit:
     node, rest = _split(_LABEL, text, "=")
-    key, equals, value = rest.partition("=")
-    if not equals:
-        if not rest.endswith("-"):
-            raise _malformed(_LABEL, text)
-        key = rest[:-1]
+    key, value = _pair(_LABEL, text, rest)
     _check(_LABEL, text, f'label key "{key}"', qualified_name(key))
-    _check(_LABEL, text, f'label value "{value}"', label_value(value))
-    return NodeEdit(node, NodeField.LABELS, key, value if equals else None)
+    _check(_LABEL, text, f'label value "{value}"', label_value(value or ""))
+    return NodeEdit(node, NodeField.LABELS, key, value)
 
 
 def _taint(text: str) -> NodeEdit:
@@ -153,13 +158,9 @@ def _taint(text: str) -> NodeEdit:
 
 def _setting(text: str) -> NodeEdit:
     node, rest = _split(_SETTING, text, ":")
-    path, equals, value = rest.partition("=")
-    if not equals:
-        if not rest.endswith("-"):
-            raise _malformed(_SETTING, text)
-        path = rest[:-1]
+    path, value = _pair(_SETTING, text, rest)
     if path == NodeField.UNSCHEDULABLE:
-        if equals and value not in (TRUE, "false"):
+        if value not in (None, TRUE, "false"):
             raise UsageError(f'{_SETTING} "{text}": expected true or false')
         return cordon(node) if value == TRUE else uncordon(node)
     if not path.startswith(_ALLOCATABLE):
@@ -168,7 +169,7 @@ def _setting(text: str) -> NodeEdit:
     if problem := resource_name(resource):
         problem = f'{_SETTING} "{text}": invalid resource "{resource}": {problem}'
         raise UsageError(problem, hint=nearest(resource, _RESOURCES))
-    if not equals:
+    if value is None:
         return NodeEdit(node, NodeField.ALLOCATABLE, resource)
     try:
         amount = quantity(value)
@@ -335,9 +336,7 @@ def _consequences(
     cluster, assumptions = without_pods(cluster, after.name, evicted, now, _EVICTED)
     waiting = [f"{key} for {min(times)}s" for key, times in seconds.items() if times and 0 not in times]
     if waiting:
-        more = len(waiting) - _PODS_SHOWN
-        pods = ", ".join(waiting[:_PODS_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
-        message = f"not evicted yet, because they tolerate the new taints for a time: {pods}"
+        message = f"not evicted yet, because they tolerate the new taints for a time: {listed(waiting)}"
         assumptions.append(Assumption(f"Node {after.name}", "pods", message, AssumptionKind.INFORMATIONAL))
     deselected = list[Pod]()
     for name, daemon_set in daemon_sets.items():

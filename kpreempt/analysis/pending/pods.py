@@ -80,7 +80,7 @@ from kpreempt.verdict.pending import (
     PendingPod,
     PendingPods,
 )
-from kpreempt.verdict.rejections import RejectedNodes, rejections_of
+from kpreempt.verdict.rejections import RejectedNodes, rejected_nodes
 from kpreempt.verdict.served import InTurn, ServedQueue, TurnOutcome
 from kpreempt.verdict.unread import unread_of
 from kpreempt.verdict.waiting import PendingState
@@ -255,7 +255,7 @@ def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
 def _rejections(verdicts: Iterable[Verdict]) -> dict[int, list[RejectedNodes]]:
     """The nodes that reject pods that stay pending, by the identity of what filters say; equal pods share that."""
     shown = (each for each in verdicts if each.outcome.stays_pending and each.pre_filter is None)
-    return {number: rejections_of(each) for number, each in {id(each.filter): each for each in shown}.items()}
+    return {number: rejected_nodes(each) for number, each in {id(each.filter): each for each in shown}.items()}
 
 
 def _item(

@@ -18,13 +18,11 @@ import msgspec
 from kpreempt.analysis.algorithms import Scheduler, pods_by_node
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
-from kpreempt.model.pod import Container, ContainerStatus, Pod, ResourceList
+from kpreempt.model.pod import RESIZE_PENDING, Container, ContainerStatus, Pod, ResourceList
 from kpreempt.schedulers.kube.framework.resources import CPU, pod_requests, requests_in_units
 from kpreempt.schedulers.kube.versions import known_gates
-from kpreempt.verdict.waiting import PendingResize, ResizeNeed, ResizePreemption, ResizeState
+from kpreempt.verdict.waiting import RESIZE_GATE, PendingResize, ResizeNeed, ResizePreemption, ResizeState
 
-_CONDITION = "PodResizePending"
-_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 _STATES = {each.value: each for each in ResizeState}
 
 
@@ -63,7 +61,7 @@ def pending_resizes(
 def _answer(pod: Pod) -> _Answer | None:
     """What the kubelet said; ``None`` if no resize is pending."""
     for each in pod.status.conditions:
-        if each.type == _CONDITION and each.status == "True" and each.reason in _STATES:
+        if each.type == RESIZE_PENDING and each.status == "True" and each.reason in _STATES:
             return _Answer(_STATES[each.reason], each.message, each.last_transition_time)
     return _Answer(_STATES[pod.status.resize]) if pod.status.resize in _STATES else None
 
@@ -159,8 +157,8 @@ def _as_allocated(pod: Pod) -> Pod:
 
 def _preemption(scheduler: Scheduler) -> ResizePreemption:
     version = scheduler.settings.facts.get("version")
-    if not isinstance(version, str) or _GATE not in known_gates(version):
+    if not isinstance(version, str) or RESIZE_GATE not in known_gates(version):
         return ResizePreemption.NOT_IN_VERSION
     # A gate that is set to a value that is not modeled is an assumption.
-    is_on = any(each.subject == "scheduler" and each.field.endswith(_GATE) for each in scheduler.assumptions)
+    is_on = any(each.subject == "scheduler" and each.field.endswith(RESIZE_GATE) for each in scheduler.assumptions)
     return ResizePreemption.GATE_ON if is_on else ResizePreemption.GATE_OFF

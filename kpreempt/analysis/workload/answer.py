@@ -23,11 +23,12 @@ from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
 from kpreempt.analysis.remedies.edits import edited
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.quotas import larger_quota
-from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName, copies_of
+from kpreempt.analysis.workload.in_cluster import WorkloadInput, copies_of
 from kpreempt.analysis.workload.placing import CHOICES, Placed, Placing
 from kpreempt.controllers.stateful_set import ordinal_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.creation_failures import parse_failure
+from kpreempt.model.meta import ObjectName
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, PodSummary, Verdict
@@ -86,7 +87,7 @@ def going_on(
     return extend
 
 
-def rejected_workload(context: AnalysisContext, workload: WorkloadName, reason: str, replicas: int | None) -> Verdict:
+def rejected_workload(context: AnalysisContext, workload: ObjectName, reason: str, replicas: int | None) -> Verdict:
     """The verdict on a workload in the cluster whose pods the API server rejects, for that ``reason``.
 
     ``replicas`` is the number of pods in question, or ``None`` for the missing ones.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
 from itertools import count, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -30,7 +30,7 @@ from kpreempt.controllers.actions import deployment_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.documents import mapping_in
-from kpreempt.model.meta import controller_of, replace_in
+from kpreempt.model.meta import ObjectName, controller_of, replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import DaemonSetStatus, Job, StatefulSet
@@ -52,36 +52,16 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 
 
-class WorkloadName(NamedTuple):
-    """The identity of a workload in the cluster."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """``Deployment shop/web``."""
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-    def may_be(self, kind: str, record: Any) -> bool:
-        """Whether the record is this workload, in any namespace."""
-        return (kind, record.metadata.name) == (self.kind, self.name)
-
-    def is_of(self, kind: str, record: Any) -> bool:
-        """Whether the record is this workload."""
-        return (kind, record.metadata.namespace, record.metadata.name) == self
-
-
-def workload_name(kind: str, namespace: str, name: str) -> WorkloadName:
+def workload_name(kind: str, namespace: str, name: str) -> ObjectName:
     """The workload of that kind. Raises ``UsageError`` for a kind that creates no pods."""
     if kind not in RECORDS:
         raise UsageError(f"{kind} creates no pods", hint=", ".join(RECORDS))
-    return WorkloadName(kind, namespace, name)
+    return ObjectName(kind, namespace, name)
 
 
 def inputs_in_cluster(
     cluster: ClusterSnapshot,
-    workload: WorkloadName,
+    workload: ObjectName,
     documents: Iterable[Document],
     overrides: Overrides,
     decode: Decode,
@@ -141,7 +121,7 @@ def inputs_in_cluster(
 
 def _of_template(
     cluster: ClusterSnapshot,
-    workload: WorkloadName,
+    workload: ObjectName,
     record: Any,
     document: Document | None,
     overrides: Overrides,
@@ -183,7 +163,7 @@ def _of_template(
     ]
 
 
-def _is_suspended(workload: WorkloadName, document: Document | None) -> bool:
+def _is_suspended(workload: ObjectName, document: Document | None) -> bool:
     """Whether a CronJob creates no Jobs; Jobs themselves have records."""
     return workload.kind == "CronJob" and mapping_in(document or {}, "spec").get("suspend") is True
 
@@ -193,7 +173,7 @@ class _Maker:
 
     def __init__(
         self,
-        workload: WorkloadName,
+        workload: ObjectName,
         model: Pod,
         own: Sequence[Pod],
         cluster: ClusterSnapshot,
@@ -328,7 +308,7 @@ class _Maker:
         return pod
 
 
-def pods_of_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
+def pods_of_workload(cluster: ClusterSnapshot, workload: ObjectName) -> list[Pod]:
     """All pods of a workload, including finished and terminating ones."""
     kind, namespace, name = workload
     owners = {(kind, name)}
@@ -348,7 +328,7 @@ def pods_of_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> list[P
     return found
 
 
-def _owned(records: Iterable[Any], workload: WorkloadName) -> list[str]:
+def _owned(records: Iterable[Any], workload: ObjectName) -> list[str]:
     """The names of the records that the workload controls."""
     owners = [(each, controller_of(each.metadata)) for each in records]
     return [
@@ -374,7 +354,7 @@ def _desired(record: Any) -> int | None:
     return 1 if replicas is None else replicas
 
 
-def _names(document: Document, workload: WorkloadName) -> bool:
+def _names(document: Document, workload: ObjectName) -> bool:
     metadata = mapping_in(document, "metadata")
     return workload == (
         document.get("kind"),
@@ -383,12 +363,12 @@ def _names(document: Document, workload: WorkloadName) -> bool:
     )
 
 
-def record_of_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> Any:
+def record_of_workload(cluster: ClusterSnapshot, workload: ObjectName) -> Any:
     """The workload's record, or ``None``; always ``None`` for a CronJob."""
     return next((each for each in RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
 
 
-def unknown_workload(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
+def unknown_workload(cluster: ClusterSnapshot, workload: ObjectName) -> NotFoundError:
     """The error for a workload that is not in the cluster: which one may be meant instead."""
     from kpreempt.analysis.targets import in_namespace, similar_workloads  # noqa: PLC0415 - only for this error
 

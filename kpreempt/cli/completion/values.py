@@ -264,6 +264,7 @@ def _named(plurals_of: Callable[[], dict[str, str]]) -> _Source:
     """
 
     def source(place: CursorPosition, names: Names) -> Completion:
+        """Complete a kind, or a name after its kind."""
         if place.arguments and _is_second_word(place):
             return Completion(names.of_kind(_plural(place.arguments[0]) or "", place))
         kind, slash, _ = place.prefix.partition("/")
@@ -302,6 +303,7 @@ def _namespaced(plural: str, end: str = "") -> _Source:
     """Complete ``NS/NAME``: first the namespace, then the name, and then ``end``."""
 
     def source(place: CursorPosition, names: Names) -> Completion:
+        """Complete a namespace, or a name after it."""
         namespace, slash, _ = place.prefix.partition("/")
         if not slash:
             return Completion(_after("", names.of_kind("namespaces", place), "/"))
@@ -333,6 +335,7 @@ def _node_edits(separator: str, values: Callable[[str], Iterable[str]]) -> _Sour
     """Complete a node, a separator and then what ``values`` offers for the rest that has been typed."""
 
     def source(place: CursorPosition, names: Names) -> Completion:
+        """Complete a node, or what follows it."""
         node, found, rest = place.prefix.partition(separator)
         if not found:
             return Completion(_after("", names.of_kind("nodes", place), separator), NO_FILES | NO_SPACE)

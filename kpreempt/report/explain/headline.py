@@ -314,9 +314,9 @@ def _rejections(verdict: Verdict, kinds: int) -> Phrase:
         return (verdict.pre_filter.message,)
     # Only for pods that stay pending.
     from kpreempt.report.rejected_nodes import rejections_in_words  # noqa: PLC0415
-    from kpreempt.verdict.rejections import rejections_of  # noqa: PLC0415
+    from kpreempt.verdict.rejections import rejected_nodes  # noqa: PLC0415
 
-    return (rejections_in_words(rejections_of(verdict), kinds),)
+    return (rejections_in_words(rejected_nodes(verdict), kinds),)
 
 
 def _not_scheduled(verdict: Verdict) -> Phrase:

@@ -86,18 +86,8 @@ _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
-_PREEMPTIONS = 59
-_CHANGES, _NODE_HEALTH, _NOT_CREATED, _FIXES, _AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = (
-    60,
-    59,
-    58,
-    55,
-    52,
-    50,
-    45,
-    40,
-    20,
-)
+_CHANGES, _PREEMPTIONS, _NODE_HEALTH, _NOT_CREATED, _FIXES = 60, 59, 59, 58, 55
+_AUTOSCALER, _MORE_NODES, _ON_NODES, _PODS, _NOTES = 52, 50, 45, 40, 20
 _ABOUT_ROWS = "# = queue position; ALONE = as if it were next"
 _MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.

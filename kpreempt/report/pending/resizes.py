@@ -8,12 +8,11 @@ from kpreempt.report.amounts import ago, agree, count, format_amount
 from kpreempt.report.blocks import Listing, Section, Words, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.quoting import message as quoted
-from kpreempt.verdict.waiting import PendingResize, ResizeNeed, ResizePreemption, ResizeState
+from kpreempt.verdict.waiting import RESIZE_GATE, PendingResize, ResizeNeed, ResizePreemption, ResizeState
 
 _SHOWN = 4
 # How many lines about a pod a screen always shows.
 _LINES = 8
-_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 
 
 def needs_in_words(item: PendingResize) -> str:
@@ -95,9 +94,10 @@ def _preemption(item: PendingResize) -> str:
     amounts = [f"{format_amount(each.resource, each.used_by_lower)} {each.resource}" for each in lower]
     result = "enough" if item.fits_without_lower else "too little"
     enough = f"; pods of lower priority there have {join_names(amounts, limit=len(amounts))}: {result}" if lower else ""
+    gate = f"gate {RESIZE_GATE}"
     why = {
-        ResizePreemption.NOT_IN_VERSION: f"this scheduler evicts no pods for a resize (1.37: gate {_GATE}, alpha)",
-        ResizePreemption.GATE_OFF: f"only with gate {_GATE} (alpha, off by default)",
-        ResizePreemption.GATE_ON: f"gate {_GATE} is on, so the scheduler evicts if it then fits",
+        ResizePreemption.NOT_IN_VERSION: f"this scheduler evicts no pods for a resize (1.37: {gate}, alpha)",
+        ResizePreemption.GATE_OFF: f"only with {gate} (alpha, off by default)",
+        ResizePreemption.GATE_ON: f"{gate} is on, so the scheduler evicts if it then fits",
     }[item.preemption]
     return f"preemption: {why}{enough}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kpreempt.model.pod import Pod
+from kpreempt.model.pod import RESIZE_PENDING, Pod
 from kpreempt.schedulers.kube.versions import Behavior, known_gates
 from kpreempt.verdict import Assumption, AssumptionKind
 
@@ -72,8 +72,7 @@ def assume_of_pods(pods: Iterable[Pod], behavior: Behavior) -> list[Assumption]:
         if not conditions or not may_resize or not spec.node_name:
             continue
         if any(
-            each.reason == "Deferred" and each.type == "PodResizePending" and each.status == "True"
-            for each in conditions
+            each.reason == "Deferred" and each.type == RESIZE_PENDING and each.status == "True" for each in conditions
         ):
             deferred.append(pod.key)
     found = [

@@ -12,7 +12,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.files import name_of
 from kpreempt.model.kinds import KINDS
-from kpreempt.model.meta import grouped
+from kpreempt.model.meta import ObjectName, grouped
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
@@ -50,19 +50,11 @@ _DECIDED = {
 _REPLACED, _ADDED, _DECISION, _AFTER = range(4)
 
 
-class Subject(NamedTuple):
-    """The subject of a history: a ``Pod``, ``Node`` or ``PodDisruptionBudget``; a node has no namespace."""
+def history_of(folder: str, subject: ObjectName) -> History:
+    """Return the history of a Pod, Node or PodDisruptionBudget, the oldest first.
 
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
-
-
-def history_of(folder: str, subject: Subject) -> History:
-    """Return its history, the oldest first. Raises ``InputError``, also if the recording has no such object."""
+    Raises ``InputError``, also if the recording has no such object.
+    """
     steps: list[HistoryEvent] = []
     begins: datetime | None = None
     ends: datetime | None = None
@@ -83,13 +75,7 @@ def history_of(folder: str, subject: Subject) -> History:
         raise InputError(words, source=name_of(folder))
     pairs = grouped(evictions, lambda each: (each.preemptor, each.victim))
     preemptions = [
-        PreemptionsBetween(
-            preemptor=preemptor,
-            victim=victim,
-            pods=len(found),
-            since=min(each.at for each in found),
-            until=max(each.at for each in found),
-        )
+        PreemptionsBetween.of_evictions(preemptor, victim, [each.at for each in found])
         for (preemptor, victim), found in sorted(pairs.items(), key=lambda pair: -len(pair[1]))
         if len(found) > 1
     ]
@@ -107,7 +93,7 @@ class _Evicted(NamedTuple):
 class _JournalBuilder:
     """Processes a run once, tracking the pods, the node or the budget before each change."""
 
-    def __init__(self, folder: str, subject: Subject, run: Run) -> None:
+    def __init__(self, folder: str, subject: ObjectName, run: Run) -> None:
         self.is_known = False
         self._folder = folder
         self._subject = subject

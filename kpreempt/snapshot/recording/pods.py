@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kpreempt.model.meta import OwnerReference, Time
+from kpreempt.model.meta import OwnerReference, Time, controller_of
 from kpreempt.model.pod import TERMINAL_PHASES, PodCondition
 from kpreempt.model.workloads import deployment_name
 from kpreempt.snapshot.decode import Json
@@ -68,7 +68,7 @@ class PodLine(msgspec.Struct, frozen=True):
     @property
     def workload(self) -> str:
         """The pod's controller or the Deployment above it, ``Deployment shop/web``; without one, ``Pod shop/web``."""
-        owner = next((each for each in self.metadata.owner_references if each.controller), None)
+        owner = controller_of(self.metadata)
         if owner is None:
             return f"Pod {self.key}"
         deployment = deployment_name(self.metadata.labels, owner.name) if owner.kind == "ReplicaSet" else ""

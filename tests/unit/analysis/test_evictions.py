@@ -10,12 +10,11 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.evictions import queries
-from kpreempt.analysis.workload.in_cluster import WorkloadName
 from kpreempt.errors import NotFoundError
 from kpreempt.model.audit import AuditedObject, AuditLog, AuditRequest, AuditStatus, AuditUser
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.event import Event, EventSource, ObjectReference
-from kpreempt.model.meta import OwnerReference, replace_in
+from kpreempt.model.meta import ObjectName, OwnerReference, replace_in
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.model.taints import Taint
 from kpreempt.model.terminations import TerminationCause, is_known_text, pressure_of, with_names
@@ -207,7 +206,7 @@ def test_a_pod_in_another_namespace_is_offered() -> None:
 
 
 def test_pods_of_a_workload_include_those_that_are_gone() -> None:
-    workload = WorkloadName("ReplicaSet", "shop", "loop")
+    workload = ObjectName("ReplicaSet", "shop", "loop")
     gone = Event(
         reason="OutOfmemory",
         regarding=ObjectReference("Pod", "shop", "loop-x7z5k", "uid-gone"),
@@ -226,7 +225,7 @@ def test_pods_of_a_workload_include_those_that_are_gone() -> None:
         "OutOfcpu; 1 is gone; 0 pods are running."
     )
     with pytest.raises(NotFoundError):
-        queries.evictions_of_workload(CLUSTER, WorkloadName("ReplicaSet", "shop", "absent"))
+        queries.evictions_of_workload(CLUSTER, ObjectName("ReplicaSet", "shop", "absent"))
 
 
 def test_all_pods_of_a_namespace_are_listed() -> None:

@@ -150,8 +150,10 @@ class ClusterState:
             self.__dict__["_nodes_selecting_namespaces"] = selecting.difference(changed).union(
                 name for name, place in zip(changed, places, strict=True) if _selects_namespaces(self.node_infos[place])
             )
-        shared = ("image_names", *["_nominated_select_namespaces"] * (self.nominated_pods is before.nominated_pods))
-        self.__dict__ |= {name: before.__dict__[name] for name in shared if name in before.__dict__}
+        has_same_nominated = self.nominated_pods is before.nominated_pods
+        for name, is_same in (("image_names", True), ("_nominated_select_namespaces", has_same_nominated)):
+            if is_same and name in before.__dict__:
+                self.__dict__[name] = before.__dict__[name]
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 

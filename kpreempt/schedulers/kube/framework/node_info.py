@@ -26,7 +26,8 @@ from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, 
 from kpreempt.schedulers.kube.versions import Behavior
 
 if TYPE_CHECKING:
-    from kpreempt.schedulers.kube.bulk.pod_table import Integers
+    import numpy as np
+    import numpy.typing as npt
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
@@ -417,7 +418,7 @@ class MarkedNodes(Sequence[NodeInfo]):
         self._marks = marks
 
     @cached_property
-    def places(self) -> Integers:
+    def places(self) -> npt.NDArray[np.int64]:
         """Their positions in ``nodes``."""
         import numpy as np  # noqa: PLC0415 - loaded in big clusters
 

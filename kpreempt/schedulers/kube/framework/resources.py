@@ -18,7 +18,7 @@ from enum import Enum, auto
 from functools import cache, partial
 from typing import NamedTuple
 
-from kpreempt.model.pod import Container, ContainerStatus, Pod, ResourceList, ResourceRequirements
+from kpreempt.model.pod import RESIZE_PENDING, Container, ContainerStatus, Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, ceil_milli, ceil_units
 from kpreempt.schedulers.kube.versions import Behavior
 
@@ -41,7 +41,7 @@ class Resizes(Enum):
 
 def is_resize_infeasible(pod: Pod) -> bool:
     """Return whether the kubelet has permanently rejected an in-place resize."""
-    pending = next((each for each in pod.status.conditions if each.type == "PodResizePending"), None)
+    pending = next((each for each in pod.status.conditions if each.type == RESIZE_PENDING), None)
     return pending is not None and pending.reason == "Infeasible"
 
 

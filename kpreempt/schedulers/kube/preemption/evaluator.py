@@ -21,7 +21,6 @@ from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_session_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.decision_cache import PodCache
 from kpreempt.schedulers.kube.framework.interface import (
     BulkDryRun,
     FrameworkError,
@@ -298,15 +297,11 @@ class Evaluator:
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """Return cached dry runs of such pods if no other node affects them and the plugin has no custom rules."""
-        findings = self._findings(state)
-        if findings is None:
+        # If all filters are node-local, no plugin can distinguish pods with the same requirements on a node.
+        findings = state.scheduling_findings or state.findings
+        if findings is None or self._chooses_victims or not self._framework.all_filters_are_node_local(state):
             return None
         return RememberedDryRuns(findings, pod, self._cluster, self._budgets, with_steps=with_steps)
-
-    def _findings(self, state: CycleState) -> PodCache | None:
-        # If all filters are node-local, no plugin can distinguish pods with the same requirements on a node.
-        is_local = not self._chooses_victims and self._framework.all_filters_are_node_local(state)
-        return state.scheduling_findings or state.findings if is_local else None
 
     def _dry_run(self, state: CycleState, pod: Pod, node_info: NodeInfo, orders: Steps | None) -> Victims:
         try:

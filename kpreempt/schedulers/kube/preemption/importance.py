@@ -147,7 +147,6 @@ class VictimCounts(NamedTuple):
     ``is_timed`` means that a start time is missing, so the current time is used.
     """
 
-    node_info: NodeInfo
     budgets: Mapping[int, int]
     is_timed: bool
 
@@ -193,7 +192,7 @@ class BudgetIndex(SelectingBudgets):
             below = known.pods[:number]
             budgets = Counter(chain.from_iterable(self.positions_of(info.pod) for info in below))
             is_timed = any(info.start is None for info in below)
-            found = known.counts[number] = VictimCounts(node_info, budgets, is_timed)
+            found = known.counts[number] = VictimCounts(budgets, is_timed)
         return found
 
     def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from kpreempt.analysis.evictions.queries import evictions_of_pod
+from kpreempt.model.meta import ObjectName
 from kpreempt.model.terminations import TerminationCause
 from kpreempt.report import history as history_report
 from kpreempt.report.blocks import Sentence, text_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.recording.as_of import time_of_eviction
-from kpreempt.snapshot.recording.journal import Subject, history_of
+from kpreempt.snapshot.recording.journal import history_of
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.verdict.history import HistoryEventType
 from kpreempt.verdict.verify import DecisionKind
@@ -82,7 +83,7 @@ def test_an_eviction_is_known_when_the_pod_is_gone(
     answer = evictions_of_pod(load_snapshot([making.folder], at=at).cluster, "shop", "web")
     assert [each.cause for each in answer.items] == [cause]
     assert time_of_eviction(making.folder, "shop", "other") is None
-    steps = history_report.report(history_of(making.folder, Subject("Pod", "shop", "web")), RenderOptions())
+    steps = history_report.report(history_of(making.folder, ObjectName("Pod", "shop", "web")), RenderOptions())
     blocks = [each for section in steps.sections for each in section.blocks]
     lines = [text_of(each.words) for each in blocks if isinstance(each, Sentence)]
     assert any(each.endswith(words) for each in lines), lines
@@ -133,7 +134,7 @@ def test_a_second_preemption_on_the_same_node_is_a_decision_of_its_own(tmp_path:
         (DecisionKind.UNSCHEDULABLE, "", []),
         (DecisionKind.NOMINATED, "n1", ["shop/low-2"]),
     ]
-    steps = history_of(making.folder, Subject("Pod", "shop", "high")).items
+    steps = history_of(making.folder, ObjectName("Pod", "shop", "high")).items
     assert [(each.type, each.victims) for each in steps if each.victims] == [
         (HistoryEventType.NOMINATED, ["shop/low-1"]),
         (HistoryEventType.NOMINATED, ["shop/low-2"]),

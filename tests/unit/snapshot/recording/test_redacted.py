@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from kpreempt.analysis.image_sizes import NamedImages
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import REDACTED_AT
+from kpreempt.model.meta import ObjectName
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.load import cluster_from_json
 from kpreempt.snapshot.recording.as_of import PointInTime, info_of, state_before
-from kpreempt.snapshot.recording.journal import Subject, history_of
+from kpreempt.snapshot.recording.journal import history_of
 from kpreempt.snapshot.recording.redacted import Images, redact_recording
 from kpreempt.snapshot.recording.segments import Limits, read_blocks, segments_in
 from kpreempt.snapshot.redact import Redaction
@@ -192,8 +193,8 @@ def test_histories_are_the_same_under_other_names(data: st.DataObject) -> None:
         for kind, namespace, name in list(making.objects):
             if kind not in ("Pod", "Node", "PodDisruptionBudget"):
                 continue
-            before = history_of(making.folder, Subject(kind, namespace, name))
-            after = history_of(to, Subject(kind, *redaction.key(kind, namespace, name)))
+            before = history_of(making.folder, ObjectName(kind, namespace, name))
+            after = history_of(to, ObjectName(kind, *redaction.key(kind, namespace, name)))
             steps = [(redaction.time(each.at), each.type) for each in before.items]
             assert steps == [(each.at, each.type) for each in after.items]
 
