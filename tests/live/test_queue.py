@@ -26,7 +26,7 @@ MIN_PENDING, MIN_TRIED = 5, 16
 BACKOFF_SECONDS = 2
 # The least number of queues in which every pod is certain, and how many pods are open at most in the others.
 CERTAIN = 14
-MOST_OPEN = 5
+MOST_OPEN = 8
 pytestmark = pytest.mark.live
 
 

@@ -37,6 +37,8 @@ from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 LIMITS = Limits(attempts=20_000, seconds=QUEUE_SECONDS)
 # The number of runs if chance or an unknown order matters: all possible results, if they are no more than this.
 _RUNS = 20
+# The number if these differ and something is evicted: pods race for what victims leave, and some orders are rare.
+_RACES = 60
 # The budget for all further runs, in attempts times nodes.
 _MAX_WORK = 2_000_000
 # An eviction, with what follows, takes as long as this number of other attempts.
@@ -139,7 +141,7 @@ class Server:
             simulation = first.simulation
             weight = simulation.attempts + _EVICTION_WORK * len(simulation.displaced)
             work = max(weight * len(self._context.cluster.nodes), 1)
-            affordable = min(_RUNS - 1, max_work // work)
+            affordable, most = min(_RUNS - 1, max_work // work), min(_RACES - 1, max_work // work)
             is_complete = False
             if self._times.are_all_known and not displaces and prod(first.widths) <= affordable:
                 runs, is_complete = run_exhaustive(lambda _, trace: self._run(trace), affordable + 1, first)
@@ -147,8 +149,11 @@ class Server:
                 is_long = work >= _LONG_WORK
                 orders = list(islice(self._times.extremes(self._kind_of), affordable))
                 runs += spread(orders, lambda order: self._run(DecisionTrace((), first_branch), order), is_long=is_long)
-                seeds = range(1, affordable - len(orders) + 1)
-                runs += spread(seeds, lambda seed: self._drawn(seed, has_pace=displaces), is_long=is_long)
+                end = affordable - len(orders) + 1
+                for seeds in (range(1, end), range(end, most - len(orders) + 1)):
+                    is_race = displaces and any(_outcomes(run) != _outcomes(first) for run in runs)
+                    if is_race or len(runs) <= affordable:
+                        runs += spread(seeds, lambda seed: self._drawn(seed, has_pace=displaces), is_long=is_long)
         assumptions = dict.fromkeys(each for run in runs for each in run.assumptions)
         return self._summed_up(runs, is_complete=is_complete), list(assumptions)
 
@@ -224,7 +229,8 @@ class Server:
         """The pods with an open outcome, by kind, in queue order.
 
         Of pods of one kind whose mutual order is unknown, either all have a certain outcome, which is the same, or none
-        has one.
+        has one. If one of a kind is open, so are those that are scheduled later than at once: they wait together for
+        what victims leave, and which of them is tried at the right moment is a matter of milliseconds.
         """
         together: dict[Hashable, list[str]] = {}
         kinds: dict[str, Hashable] = {}
@@ -236,6 +242,8 @@ class Server:
         for keys in together.values():
             if len({in_turn[key].outcome for key in keys}) > 1:
                 is_open.update(keys)
+        racing = {kinds[key] for key in is_open}
+        is_open.update(key for key, each in in_turn.items() if each.seconds and kinds[key] in racing)
         found: dict[Hashable, list[str]] = {}
         for each in self._waiting:
             if each.pod.key in is_open:
@@ -278,6 +286,10 @@ def _fates(waiting: Sequence[Waiting], simulation: Simulation, after: dict[str, 
             pending[key].message if key in pending else "",
         )
     return fates
+
+
+def _outcomes(run: _Run) -> list[TurnOutcome]:
+    return [fate.outcome for fate in run.fates.values()]
 
 
 def _in_turn(fates: Sequence[_Fate]) -> InTurn:
