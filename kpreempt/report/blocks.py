@@ -11,7 +11,7 @@ they have one, and cuts the longest until all fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -141,7 +141,8 @@ class Listing(msgspec.Struct, frozen=True):
 
     A screen shows an item of several phrases completely or not at all, and every item if it is a listing of
     ``whole`` items. If the later phrases of items are ``parts`` of that noun instead, a screen omits the last ones and
-    counts them; ``numbers`` is the number of things that each of them stands for.
+    counts them; ``numbers`` is the number of things that each of them stands for. It shows the items at the positions
+    ``whole_items`` completely or not at all, and shortens names (``name``) to keep parts on one line.
     """
 
     items: Sequence[Sequence[Words]]
@@ -151,6 +152,7 @@ class Listing(msgspec.Struct, frozen=True):
     is_whole: bool = False
     parts: str = ""
     numbers: Sequence[Sequence[int]] = ()
+    whole_items: Collection[int] = ()
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property
 from io import StringIO
 from string import ascii_uppercase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.console import Console
@@ -80,6 +81,10 @@ _LINES_OF_ITEM = 5
 # A section is cut to this many lines before others are omitted.
 _MIN_LINES = 2
 _CUT = " … (-v)"
+# A name is not shortened further to keep a line from wrapping.
+_SHORTEST_NAME = 12
+# What may follow a name in a sentence.
+_PUNCTUATION = ".,:;()"
 
 
 class _Chunk(NamedTuple):
@@ -154,7 +159,8 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
             head += _clipped(_indented(_wrapped(facts, width - _INDENT, _INDENT), _INDENT), _LINES_OF_FACTS, width)
     if report.more:
         end.append(_more(report.more, width))
-    drawing = _Drawing(height=options.height)
+    names = _Names(report, options.height)
+    drawing = _Drawing(height=options.height, names=names)
     ranked = sorted(report.shown_sections("screen"), key=lambda section: -section.priority)
     ranked = [each for each in ranked if each.priority and not (each.short or each).is_empty]
     sections = [
@@ -169,7 +175,77 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
     for number, shown in enumerate(_fitted(sections, ranked, space, gap, width)):
         lines += [*([] if number and not gap else [Text()]), *shown]
     lines += [*([Text()] if gap and end else []), *end]
-    return [_elided(line, width) for line in lines]
+    return [_elided(line, width, names) for line in lines]
+
+
+class _Names:
+    """The words on a page, among which a shortened one stays distinguishable."""
+
+    def __init__(self, report: Report, most: int) -> None:
+        self._report, self._most = report, most
+
+    @cached_property
+    def _words(self) -> set[str]:
+        parts = [self._report.lead, self._report.short_lead, self._report.facts, self._report.sections]
+        return {word.strip(_PUNCTUATION) for text in _texts(parts, self._most) for word in text.split(" ")}
+
+    def shorten(self, text: str, cells: int) -> str:
+        """Shorten a text in the middle to at most ``cells`` cells, but at least one.
+
+        If possible, no other word begins and ends like the result: the cut is moved from the middle, or the part that
+        differs is kept between two cuts.
+        """
+        keep, half = max(cells, 1) - 1, max(cells - 1, 0) // 2
+        even = f"{_ending(text, half, 1)}…{_ending(text, keep - half, -1)}"
+        rivals = [word for word in self._words if _matches(even, word) and word != text]
+        if not rivals:
+            return even
+        others = {word for word in self._words if word != text}
+        heads = sorted(range(keep + 1), key=lambda head: abs(head - half))
+        cuts = [f"{_ending(text, head, 1)}…{_ending(text, keep - head, -1)}" for head in heads]
+        differs = max(_common(text, word) for word in rivals)
+        side = (keep - 1) // 3
+        window = text[max(differs - side // 2, 0) :][: keep - 1 - 2 * side]
+        cuts.append(f"{_ending(text, side, 1)}…{window}…{_ending(text, side, -1)}")
+        return next((cut for cut in cuts if not any(_matches(cut, word) for word in others)), even)
+
+
+def _texts(part: object, most: int) -> Iterator[str]:
+    """The texts of a part of a report: of each sequence, the first ``most``."""
+    match part:
+        case str():
+            yield part
+        case Cards():
+            for item in part.items[:most]:
+                yield from _texts(part.draw(item), most)
+        case Struct():
+            for field in part.__struct_fields__:
+                yield from _texts(getattr(part, field), most)
+        case list() | tuple():
+            for each in part[:most]:
+                yield from _texts(each, most)
+
+
+def _ending(text: str, cells: int, step: Literal[1, -1]) -> str:
+    """As much of the beginning of the text as fits, or of its end for the step -1."""
+    size = min(cells, len(text))
+    while size and cell_len(text[:size] if step > 0 else text[-size:]) > cells:
+        size -= 1
+    return text[:size] if step > 0 else text[len(text) - size :]
+
+
+def _common(one: str, other: str) -> int:
+    """The length of the common beginning of two different words."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _matches(shortened: str, word: str) -> bool:
+    """Whether a word may be what was shortened."""
+    head, *middle, tail = shortened.split("…")
+    inner = word[len(head) : len(word) - len(tail)]
+    is_long = len(word) > len(head) + len(tail)
+    return is_long and word.startswith(head) and word.endswith(tail) and all(each in inner for each in middle)
 
 
 def _fitted(
@@ -179,7 +255,14 @@ def _fitted(
 
     The longest section is cut line by line until all fit (the last of several equally long ones), not counting reserved
     lines. If that is not enough, asides are omitted, then reserved lines are cut, and then the last section is omitted.
+    Complete items with parts are not cut; if a screen has any, other sections are cut further before one is omitted.
     """
+    complete = [
+        sum(len(chunk.lines) if chunk.is_complete else 1 + bool(chunk.parts) for chunk in chunks)
+        if any(chunk.is_complete and chunk.parts for chunk in chunks)
+        else 0
+        for chunks in sections
+    ]
     left: list[int] = []
     while True:
         shown = {
@@ -189,11 +272,15 @@ def _fitted(
         }
         while shown and sum(len(lines) + gap for lines in shown.values()) - gap + (1 + gap) * bool(left) > space:
             longest = {
-                at: (len(lines) - ranked[at].reserved_lines, at)
+                at: (len(lines) - max(ranked[at].reserved_lines, complete[at]), at)
                 for at, lines in shown.items()
-                if len(lines) > ranked[at].min_lines
+                if len(lines) > max(ranked[at].min_lines, complete[at])
             }
             last = max(shown, key=lambda at: (ranked[at].aside, at))
+            if not longest and any(complete) and not ranked[last].aside:
+                longest = {
+                    at: (len(lines), at) for at, lines in shown.items() if len(lines) > max(_MIN_LINES, complete[at])
+                }
             if not longest or (ranked[last].aside and max(longest.values())[0] <= _MIN_LINES):
                 left.append(last)
                 break
@@ -282,12 +369,13 @@ def _more(options: Iterable[tuple[str, str]], width: int) -> Text:
 class _Drawing:
     """Draws blocks. ``hint`` is the option that lists what is omitted; if it is empty, nothing is omitted.
 
-    On a screen, ``height`` is the maximum number of items per block.
+    On a screen, ``height`` is the maximum number of items per block, and ``names`` are shortened.
     """
 
-    def __init__(self, hint: str = "", height: int = 0) -> None:
+    def __init__(self, hint: str = "", height: int = 0, names: _Names | None = None) -> None:
         self._hint = hint
         self._height = height
+        self._names = names
 
     def section(self, section: Section, width: int, *, is_compact: bool = False) -> list[_Chunk]:
         """The label with the lead, and the blocks next to it or below; on a compact screen next to it if they fit."""
@@ -382,7 +470,7 @@ class _Drawing:
             return cards if block.is_summarized else [*cards, *self._rest(rest, block.noun, width)]
         if isinstance(block, Tree):
             rest = block.size(block.items[limit:])
-        return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun, width)]
+        return [*_items(block, limit, width, self._names), *self._rest(rest, block.noun, width)]
 
     def _rest(self, rest: int, noun: str, width: int) -> list[_Chunk]:
         """A line about omitted items."""
@@ -393,14 +481,14 @@ class _Drawing:
         return [_Chunk(_wrapped(Span(f"… and {count(rest, f'more {noun}')} ({self._hint})", "dim"), width, _INDENT))]
 
 
-def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, *, is_screen: bool) -> list[_Chunk]:
+def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, names: _Names | None) -> list[_Chunk]:
     match block:
         case Timeline():
             return _terms(block.items[:limit], width, block.noun)
         case Table():
-            return _table(block, block.items[:limit], width, is_screen=is_screen)
+            return _table(block, block.items[:limit], width, names)
         case Listing():
-            return _listing(block, block.items[:limit], width)
+            return _listing(block, block.items[:limit], width, names)
         case Tree():
             return [
                 _branch(node, width, block.noun)._replace(number=block.size([node])) for node in block.items[:limit]
@@ -417,24 +505,49 @@ def _terms(rows: Sequence[tuple[Words, Words]], width: int, noun: str) -> list[_
     ]
 
 
-def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> list[_Chunk]:
+def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int, names: _Names | None) -> list[_Chunk]:
     chunks = []
+
+    def drawn(words: Words, width: int, hanging: int = _INDENT) -> list[Text]:
+        """Wrapped, or on one line if names may be shortened for it."""
+        if block.parts and names is not None:
+            return _on_one_line(words, width, hanging, names)
+        return _wrapped(words, width, hanging)
+
     for number, (first, *others) in enumerate(items, 1):
         ordinal = f"{number}. " if block.is_numbered and len(block.items) > 1 else ""
         indent = len(ordinal) or _INDENT
-        lines = _wrapped((ordinal, *phrase_of(first)), width, indent)
-        below = [_indented(_wrapped(words, width - indent, _INDENT), indent) for words in others]
+        lines = drawn((ordinal, *phrase_of(first)), width, indent)
+        below = [_indented(drawn(words, width - indent), indent) for words in others]
         lines += [line for each in below for line in each]
         if block.parts:
             numbers = block.numbers[number - 1] if block.numbers else [1] * len(below)
             parts = list(zip(map(len, below), numbers, strict=True))
-            chunks.append(_Chunk(lines, block.noun, parts=parts, part=block.parts))
+            whole = number - 1 in block.whole_items
+            chunks.append(_Chunk(lines, block.noun, is_complete=whole, parts=parts, part=block.parts))
         else:
             chunks.append(_Chunk(lines, block.noun, is_complete=bool(others) or block.is_whole))
     return chunks
 
 
-def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_screen: bool) -> list[_Chunk]:
+def _on_one_line(words: Words, width: int, hanging: int, names: _Names) -> list[Text]:
+    """A phrase on one line, if it fits after the names in it are shortened; otherwise wrapped."""
+    spans = [span._replace(text=printable(span.text)) for span in spans_of(words)]
+    sizes = {at: cell_len(span.text) for at, span in enumerate(spans) if span.style == "name"}
+    over = _text(words).cell_len - width
+    while over > 0 and sizes and max(sizes.values()) > _SHORTEST_NAME:
+        sizes[max(sizes, key=lambda at: sizes[at])] -= 1
+        over -= 1
+    if over > 0:
+        return _wrapped(words, width, hanging)
+    shortened = (
+        span._replace(text=names.shorten(span.text, sizes[at])) if cell_len(span.text) > sizes.get(at, width) else span
+        for at, span in enumerate(spans)
+    )
+    return [_text(tuple(shortened))]
+
+
+def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, names: _Names | None) -> list[_Chunk]:
     """A line for the titles, and the lines of each row, in columns if these fit the width.
 
     Otherwise titles may become letters, or details may move below their row; failing that, the first column moves above
@@ -444,11 +557,11 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_scre
     aligns = [column.align for column in table.columns]
     full = [] if table.is_untitled else [[_text(Span(column.title, "dim")) for column in table.columns]]
     legend: list[Text] = []
-    if is_screen and table.is_dense:
-        cells = _squeezed([*full, *cells], width)[len(full) :]
-    elif is_screen and table.has_details:
+    if names is not None and table.is_dense:
+        cells = _squeezed([*full, *cells], width, names)[len(full) :]
+    elif names is not None and table.has_details:
         # Long names move no other column below the row.
-        narrow = _squeezed([row[:-1] for row in [*full, *cells]], width)[len(full) :]
+        narrow = _squeezed([row[:-1] for row in [*full, *cells]], width, names)[len(full) :]
         cells = [[*row, last] for row, (*_, last) in zip(narrow, cells, strict=True)]
     lines = _in_columns([*full, *cells], aligns, width)
     if lines is None and table.is_lettered:
@@ -483,7 +596,7 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_scre
     return [*head, *(_Chunk(each, table.noun, number, is_complete, mark) for each, number in items)]
 
 
-def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
+def _squeezed(rows: Sequence[Sequence[Text]], width: int, names: _Names) -> list[list[Text]]:
     """Shorten the cells of the widest columns in the middle until each row fits on one line."""
     widths = [_width(column) for column in zip(*rows, strict=True)]
     while (over := sum(widths) + _GAP * (len(widths) - 1) - width) > 0 and max(widths) > 1:
@@ -492,7 +605,7 @@ def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
         widths[widest] -= min(over, max(widths[widest] - second, 1))
     return [
         [
-            cell if cell.cell_len <= space else _without_middle(cell, 0, len(cell), space)
+            cell if cell.cell_len <= space else _without_middle(cell, 0, len(cell), space, names)
             for cell, space in zip(row, widths, strict=True)
         ]
         for row in rows
@@ -601,26 +714,24 @@ def _clipped(lines: Sequence[Text], most: int, width: int, mark: str = _CUT) -> 
     return [*lines[: most - 1], last]
 
 
-def _elided(line: Text, width: int) -> Text:
+def _elided(line: Text, width: int, names: _Names) -> Text:
     """Shorten the longest words of the line in the middle until it fits."""
     while (over := line.cell_len - width) > 0:
         word = max(re.finditer("[^ ]+", line.plain), key=lambda word: cell_len(word[0]), default=None)
         if word is None or cell_len(word[0]) <= 1:
             break
-        line = _without_middle(line, word.start(), word.end(), cell_len(word[0]) - over)
+        name = word[0].rstrip(_PUNCTUATION)
+        name = name if cell_len(name) > over + 1 else word[0]
+        line = _without_middle(line, word.start(), word.start() + len(name), cell_len(name) - over, names)
     return line
 
 
-def _without_middle(line: Text, begin: int, end: int, cells: int) -> Text:
+def _without_middle(line: Text, begin: int, end: int, cells: int, names: _Names) -> Text:
     """Shorten the text between two positions of the line to at most ``cells`` cells, but at least one."""
-    keep = max(cells, 1) - 1
-    head = begin
-    while cell_len(line.plain[begin : head + 1]) <= keep // 2:
-        head += 1
-    tail = end
-    while tail > head and cell_len(line.plain[tail - 1 : end]) <= keep - keep // 2:
-        tail -= 1
-    return Text.assemble(line[:head], "…", line[tail:])
+    head, *middle, tail = names.shorten(line.plain[begin:end], cells).split("…")
+    between = "…".join(["", *middle, ""]) if middle else "…"
+    ends = line[begin : begin + len(head)], line[end - len(tail) : end]
+    return Text.assemble(line[:begin], ends[0], between, ends[1], line[end:])
 
 
 def _width(lines: Iterable[Text]) -> int:

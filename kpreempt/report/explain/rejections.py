@@ -6,11 +6,12 @@ Nodes that fail in the same way form one group, so that a thousand of them take 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, name_all
-from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
+from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, name, strong
 from kpreempt.report.evidence import by_text, describe, in_plural, join_names, rejection_of
 from kpreempt.report.explain.headline import no_nodes
 from kpreempt.report.options import RenderOptions
@@ -26,6 +27,9 @@ _NEAREST_SHOWN = 3
 _CLAUSES_SHOWN = 5
 _REJECTED = 70
 _RESERVED, _MIN_LINES = 8, 3
+# On a screen: the width of a list of nodes, of which one is always shown, and the number of taints that are never cut.
+_NAMES_WIDTH = 40
+_TAINTS_SHOWN = 9
 _TAINTS = "TaintToleration"
 _UNTOLERATED = "node(s) had untolerated taint(s)"
 _CORDON = "taint node.kubernetes.io/unschedulable:"
@@ -95,6 +99,7 @@ def _screened(verdict: Verdict) -> Section:
     digits = max((len(f"{len(group.nodes):,}") for group in groups), default=0)
     items: list[list[Words]] = []
     numbers: list[list[int]] = []
+    whole: list[int] = []
     for group in groups:
         excluded = rejection_of(Status(group.code), verdict.restricted_by)
         reasons = strong(group.reasons or (excluded if verdict.restricted_by else str(group.code) or group.plugin))
@@ -102,22 +107,27 @@ def _screened(verdict: Verdict) -> Section:
         causes = group.causes[:_NEAREST_SHOWN] if find_nearest(verdict.filter, group.nodes) else group.causes
         lines = [_named(cause) for cause in causes]
         if len(group.causes) == 1:
-            items.append([(*first, f"  {lines[0]}")])
+            items.append([(*first, "  ", *lines[0])])
             numbers.append([])
             continue
         sizes = [len(cause.nodes) for cause in causes]
         if rest := len(group.nodes) - sum(sizes):
-            lines.append(f"… and {count(rest, 'more node')} (-v)")
+            lines.append((f"… and {count(rest, 'more node')} (-v)",))
             sizes.append(rest)
+        if group.plugin == _TAINTS and len(lines) <= _TAINTS_SHOWN:
+            whole.append(len(items))
         items.append([first, *lines])
         numbers.append(sizes)
-    return Section("REJECTED", blocks=[Listing(items, noun="reason", parts="node", numbers=numbers)])
+    listing = Listing(items, noun="reason", parts="node", numbers=numbers, whole_items=whole)
+    return Section("REJECTED", blocks=[listing])
 
 
-def _named(cause: Cause) -> str:
+def _named(cause: Cause) -> Phrase:
     """The first nodes with their finding; that it is a taint, or that of a cordon, is in the reason."""
     phrase = "" if cause.phrase.startswith(_CORDON) else cause.phrase.removeprefix("taint ")
-    return f"{join_names(cause.nodes)}{f': {phrase}' if phrase else ''}"
+    first, sizes = cause.nodes[0], accumulate(map(len, cause.nodes[:_NAMES_SHOWN]))
+    others = join_names(cause.nodes, limit=max(sum(size <= _NAMES_WIDTH for size in sizes), 1)).removeprefix(first)
+    return (name(first), others, *((": ", phrase) if phrase else ()))
 
 
 def describe_fitting(verdict: Verdict) -> Phrase:
