@@ -175,6 +175,7 @@ class _CheckRunner:
                 message = f"its maximum number of replicas is not simulated: {error.problem}"
                 unknown = [Assumption(name, "spec.maxReplicas", message) for name, _ in plan.autoscalers]
                 plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
+        knows_base = suppressions is not None
         if suppressions is None:
             waivers = _waivers_of(plan, manifests.documents, ignores_waivers=gate.ignores_annotations)
             # Objects deleted by ``--delete`` are waived: they were named on purpose.
@@ -191,6 +192,7 @@ class _CheckRunner:
                 plan=plan,
                 base=base_plan,
                 largest_plan=most_plan,
+                knows_base=knows_base,
                 rules=gate.rules,
                 suppressions=suppressions,
                 seed=request.seed,

@@ -67,8 +67,8 @@ class FindingStatus(StrEnum):
     """The status of a finding.
 
     ``Fails``: the finding fails the gate. ``Warns``: the finding's rule only warns. ``Waived``: a waiver covers the
-    finding. ``Accepted``: the finding is in the baseline. ``NotNew``: the finding also exists without the change
-    (``--base``).
+    finding. ``Accepted``: the finding is in the baseline. ``NotNew``: the finding also exists without the change, or
+    with the old manifests (``--base``), under the same draws.
     """
 
     FAILS = "Fails"
@@ -248,7 +248,8 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
     The rules were evaluated for each of ``runs`` simulations, of which ``failing_runs`` violate one; ``failing_share``
     is the probability of that. ``findings`` are those of all simulations, ``simulation`` is the only or the worst one,
-    and ``outcomes`` are the different outcomes if there are several. ``explored_all`` says whether these are all
+    and ``outcomes`` are the different outcomes if there are several. ``without_change`` is what happens anyway, under
+    the same draws, if anything does; it has no steps. ``explored_all`` says whether these are all
     possible ones. ``evictions`` is the range of the number of evicted pods. ``nodes`` are the nodes on which something
     changes, and ``free`` is the capacity left on all nodes at the end. ``summary`` is the answer in one sentence.
     ``previous_run`` has the differences from a previous run, if one was given. ``gate`` has the source of the rules.
@@ -267,6 +268,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     rules: list[RuleResult]
     findings: list[GateFinding]
     simulation: Simulation
+    without_change: Simulation | None = None
     seed: int = 0
     runs: int = 1
     failing_runs: int = 0

@@ -16,6 +16,7 @@ from tests.gate.sets import CLUSTERS, NAMESPACES, SETS, Object, files_of
 # By version, the dump and the version of its kubelets: one cluster was upgraded since.
 _DUMPS = {"1.33": ("1.33", "v1.33.13"), "1.34": ("1.33", "v1.34.4"), "1.36": ("1.36", "v1.36.3")}
 VERSIONS = tuple(_DUMPS)
+_SINCE = "2026-11-21T08:00:00Z"
 
 
 def cluster_of(version: str, folder: Path) -> Path:
@@ -24,6 +25,27 @@ def cluster_of(version: str, folder: Path) -> Path:
     text = gzip.decompress((CLUSTERS / f"kube-{recorded}.json.gz").read_bytes()).decode()
     path = folder / f"{version}.json"
     path.write_text(text.replace(f'"{_DUMPS[recorded][1]}"', f'"{kubelets}"'), encoding="utf-8")
+    return path
+
+
+def with_pending_pods(cluster: Path) -> Path:
+    """The dump with a pod that fits nowhere, and one that evicts others; both are there without any change."""
+    document = json.loads(cluster.read_text(encoding="utf-8"))
+    for name, cpu, priority in (("giant", "64", 0), ("urgent", "3", 2_000_000_000)):
+        document["items"].append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default", "uid": name, "creationTimestamp": _SINCE},
+                "spec": {
+                    "priority": priority,
+                    "containers": [{"name": "main", "image": "main:1", "resources": {"requests": {"cpu": cpu}}}],
+                },
+                "status": {"phase": "Pending"},
+            }
+        )
+    path = cluster.with_name(f"pending-{cluster.name}")
+    path.write_text(json.dumps(document), encoding="utf-8")
     return path
 
 

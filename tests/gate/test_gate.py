@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.gate.changes import HARMFUL, HARMLESS, Harmful
-from tests.gate.checks import VERSIONS, broken, check_harmful, cluster_of, red_ones
+from tests.gate.checks import VERSIONS, broken, check_harmful, cluster_of, red_ones, with_pending_pods
 from tests.gate.sets import SETS
 
 # Of all harmless changes, in percent.
@@ -37,3 +37,11 @@ def test_harmful_changes_fail_by_their_rule(cluster: Path, harmful: Harmful, tmp
     code, answer = check_harmful(cluster, harmful, tmp_path)
     assert code == 1
     assert harmful.rule in broken(answer)
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("harmful", HARMFUL, ids=lambda each: each.name.replace(" ", "-"))
+def test_harmful_changes_fail_although_pending_pods_do_harm_anyway(harmful: Harmful, tmp_path: Path) -> None:
+    # A pod that is evicted anyway is not lost by the change, so other rules may fail.
+    code, _ = check_harmful(with_pending_pods(cluster_of(VERSIONS[-1], tmp_path)), harmful, tmp_path)
+    assert code == 1

@@ -16,6 +16,7 @@ PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "fixtures" / "golden-check"
 _OUTAGE = ["-f", "fixtures/check/outage/rollout.yaml", "--snapshot", "fixtures/check/outage/cluster.yaml"]
 _RELEASE = ["-f", "fixtures/check/release/release.yaml", "--snapshot", "fixtures/check/release/cluster.yaml"]
+_NO_EFFECT = ["-f", "fixtures/check/without-effect/settings.yaml", "--snapshot", "fixtures/on-call/cluster.yaml"]
 
 # The arguments of each golden file, its format and its exit code.
 ANSWERS: dict[str, tuple[list[str], str, int]] = {
@@ -35,6 +36,7 @@ ANSWERS: dict[str, tuple[list[str], str, int]] = {
     "release-without-victims.txt": ([*_RELEASE, "--max-victims", "0"], "text", 1),
     "release-waived.sarif": ([*_RELEASE, "--max-victims", "0", "--waive", "max-victims"], "sarif", 0),
     "release-runs.txt": ([*_RELEASE, "--runs", "20"], "text", 0),
+    "without-effect.txt": (_NO_EFFECT, "text", 0),
     "release-1.13.txt": ([*_RELEASE, "--algorithm", "kube-1.13"], "text", 1),
 }
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, has_queue
+from kpreempt.analysis.algorithms import Scheduler, has_queue, pending_pods
 from kpreempt.analysis.check.deadlocks import budgets_of, deadlocks_in, pods_on_broken_nodes, stalled_sets
 from kpreempt.analysis.check.gate import (
     EvaluatedRun,
@@ -24,8 +24,6 @@ from kpreempt.analysis.check.gate import (
     aggregate,
     decode_json,
     evaluate,
-    measured,
-    minimum,
     passes,
 )
 from kpreempt.analysis.check.protection import ProtectionRules
@@ -42,6 +40,7 @@ from kpreempt.analysis.check.simulations import (
 )
 from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, of_rejected_pods, removals
 from kpreempt.analysis.check.unread import unread_except_workloads, unread_policies, unread_quotas
+from kpreempt.analysis.check.without_change import WithoutChange
 from kpreempt.analysis.check.without_nodes import without_simulation
 from kpreempt.analysis.explain.pods import summed_up
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
@@ -77,11 +76,13 @@ _PODS = "pods"
 class CheckInput(msgspec.Struct, frozen=True, kw_only=True):
     """The input of a check: the plan of the change, and the rules.
 
-    ``base`` is the plan of the old manifests: findings that occur with it do not count. ``runs`` is the number of
+    ``base`` is the plan of the old manifests (by default, there are none): findings that occur with it do not count.
+    ``runs`` is the number of
     random simulations from ``seed`` on (``None``: as many as needed); ``worst_of`` instead simulates every possible
     choice, up to that many runs. ``assumptions`` are those of the input, ``is_live`` means that the cluster was just
     read, and ``apis`` are the API versions of the change's objects. ``largest_plan`` is the plan in which autoscaled
-    workloads of the change have their maximum replicas.
+    workloads of the change have their maximum replicas. If it ``knows_base``, the suppressions have the findings
+    without the change.
     """
 
     cluster: ClusterSnapshot
@@ -96,6 +97,7 @@ class CheckInput(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     apis: Mapping[str, str] = {}
     largest_plan: Plan | None = None
+    knows_base: bool = False
 
 
 class CheckedRollout(NamedTuple):
@@ -170,19 +172,28 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         if check_input.largest_plan is not None
         else None
     )
-    suppressions = check_input.suppressions
-    if check_input.base is not None:
-        base = check_input.base
-        simulated, _ = simulations(base).run_requested(check_input.seed, check_input.runs, check_input.worst_of)
-        base_protection = ProtectionRules(check_input.cluster, base)
-        base_amounts = [
-            measured(each.simulation, base.changes, facts(each, base, base_protection), check_input.rules)
-            for each in simulated
-        ]
-        suppressions = msgspec.structs.replace(suppressions, base=minimum(base_amounts))
     simulated, is_all = simulations(check_input.plan).run_requested(
         check_input.seed, check_input.runs, check_input.worst_of
     )
+    base, option = check_input.base, "--base" if check_input.base is not None else ""
+    without: WithoutChange[Simulated] | None = None
+    if base is None and not check_input.knows_base and pending_pods(check_input.cluster):
+        base = Plan(cluster=check_input.cluster, changes=[], workloads=[], pods=[], deleted_pods=[])
+    if base is not None:
+        old, old_protection = base, ProtectionRules(check_input.cluster, base)
+
+        def old_facts(each: Simulated, assumptions: Sequence[Assumption]) -> Facts:
+            """The facts of a simulation without the change."""
+            return msgspec.structs.replace(facts(each, old, old_protection), assumptions=assumptions)
+
+        without = WithoutChange(
+            simulations(old),
+            old.changes,
+            old_facts,
+            check_input.rules,
+            msgspec.structs.replace(check_input.suppressions, base_option=option),
+        )
+        without.follow(simulated, check_input.plan.changes)
     extra = [] if is_all or not check_input.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(check_input.cluster, check_input.plan)
     judgment = judge(
@@ -191,7 +202,7 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         check_input.plan.changes,
         lambda each: facts(each, check_input.plan, protection, extra),
         check_input.rules,
-        suppressions,
+        without.suppressions if without is not None else lambda _: check_input.suppressions,
     )
     assumed = (assumption for each in (judgment.shown, *simulated) for assumption in each.assumptions)
     check = Check(
@@ -201,10 +212,12 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         changes=check_input.plan.changes,
         only_in_base=check_input.plan.only_in_base,
         assumptions=list(dict.fromkeys([*general, *check_input.plan.assumptions, *assumed, *extra])),
+        without_change=without.outcome(judgment.shown) if without is not None else None,
         **judgment.fields,
     )
     if cannot_simulate(check_input.cluster):
         check = without_simulation(check)
+    suppressions = without.all if without is not None else check_input.suppressions
     return CheckedRollout(check, check_input.plan, [judgment.shown, *simulated], suppressions)
 
 
@@ -225,12 +238,15 @@ def judge(
     changes: Sequence[Change],
     facts: Callable[[SomeSimulated], Facts],
     rules: GateRules,
-    suppressions: Suppressions,
+    suppressions: Callable[[SomeSimulated], Suppressions],
 ) -> AggregatedRuns[SomeSimulated]:
-    """Evaluate the rules on the simulations, which are all possible ones if ``is_all``."""
+    """Evaluate the rules on the simulations, which are all possible ones if ``is_all``.
+
+    ``suppressions`` returns what suppresses findings of a simulation.
+    """
     evaluated = []
     for each in simulated:
-        results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions)
+        results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions(each))
         # Random simulations already occur in proportion to their likelihood.
         evaluated.append(EvaluatedRun(results, findings, each.likelihood if is_all else 1.0))
     total = sum(each.likelihood for each in evaluated)

@@ -18,7 +18,7 @@ from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.runs import DecisionTrace, run_exhaustive
-from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace
+from kpreempt.analysis.simulation.scheduling import AT_ONCE, Choose, Pace, first_branch
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption
@@ -46,7 +46,8 @@ _DECIDED = (StepKind.BOUND, StepKind.NOMINATED, StepKind.PENDING)
 class Simulated(msgspec.Struct, frozen=True):
     """One simulation of a change: its seed or number, its assumptions, and the cluster before and after.
 
-    ``likelihood`` is the product of the shares of its choices. It ``is_truncated`` if a choice had more branches than
+    ``likelihood`` is the product of the shares of its choices, which the seed has drawn if it ``is_drawn``. It
+    ``is_truncated`` if a choice had more branches than
     were enumerated. ``unbound`` maps claims of the change that cannot be bound to the reason; ``waiting_claims`` are
     those that would be bound together with a pod. ``rejected`` maps workloads to the reason why the API server rejects
     their pods, and ``exceeded`` maps quotas to the reason why they reject other objects of the change.
@@ -58,6 +59,7 @@ class Simulated(msgspec.Struct, frozen=True):
     before: ClusterSnapshot
     after: ClusterSnapshot
     likelihood: float = 1.0
+    is_drawn: bool = False
     chosen: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
     is_truncated: bool = False
@@ -164,7 +166,20 @@ class Simulations(Generic[SomeSimulated]):
 
     def by_chance(self, seed: int) -> SomeSimulated:
         """A simulation in which the seed decides random choices and the speed of components."""
-        return self._simulate(seed, DecisionTrace((), self._chances(seed)), self._paces(seed))
+        found = self._simulate(seed, DecisionTrace((), self._chances(seed)), self._paces(seed))
+        return msgspec.structs.replace(found, is_drawn=True)
+
+    def like(self, others: Sequence[Simulated]) -> list[SomeSimulated]:
+        """Simulate this scenario with the draws of each of these simulations of another one."""
+        draws = [(each.seed, None if each.is_drawn else each.chosen) for each in others]
+        first = self._redrawn(draws[0])
+        if not (first.simulation.draws or first.simulation.displaced):
+            return [first] * len(others)
+        return [first, *self._spread(draws[1:], self._redrawn, is_long=self._is_long, shared=self._shared)]
+
+    def _redrawn(self, draws: tuple[int, tuple[int, ...] | None]) -> SomeSimulated:
+        seed, chosen = draws
+        return self.by_chance(seed) if chosen is None else self._simulate(seed, DecisionTrace(chosen, first_branch))
 
     def run_requested(self, seed: int, runs: int | None, worst_of: int) -> tuple[list[SomeSimulated], bool]:
         """Run ``runs`` simulations from ``seed`` on (``None``: as many as needed), or ``worst_of`` with every choice.

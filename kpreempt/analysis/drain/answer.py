@@ -139,7 +139,7 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=drain_input.is_live)
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
-    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, drain_input.suppressions)
+    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, lambda _: drain_input.suppressions)
     shown = judgment.shown
     search = DrainSearch(
         plan=plan,

@@ -62,7 +62,9 @@ class DecisionTrace:
 
     def choose(self, branches: Sequence[Branch]) -> Branch:
         at = len(self.widths)
-        chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
+        # Another scenario may have fewer branches.
+        is_given = at < len(self._prefix) and self._prefix[at] < len(branches)
+        chosen = branches[self._prefix[at]] if is_given else self._others(branches)
         self.widths.append(len(branches))
         self.is_truncated |= any(branch.is_truncated for branch in branches)
         self.chosen.append(next(index for index, branch in enumerate(branches) if branch is chosen))

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Part, Phrase, Span
+from kpreempt.report.check.effects import effect_of
 from kpreempt.report.check.words import how_often
 from kpreempt.report.escape import printable
 from kpreempt.report.quoting import name, names
@@ -104,7 +105,7 @@ def tally(check: Check) -> list[str]:
     evicted = len(simulation.displaced) - with_node - drained
     done, none = ("preempted", "no pod preempted") if isinstance(check, Drain) else ("evicted", "no pod evicted")
     figures = [f"{count(drained, 'pod')} drained"] if isinstance(check, Drain) else []
-    figures.append(f"{count(evicted, 'pod')} {done}" if evicted else none)
+    figures.append(f"{count(evicted, 'pod')} {done}{_anyway(check)}" if evicted else none)
     if with_node:
         figures.append(f"{count(with_node, 'pod')} lost with {'its' if with_node == 1 else 'their'} node")
     if lost := sum(each.lost for each in simulation.displaced):
@@ -125,6 +126,13 @@ def tally(check: Check) -> list[str]:
         figures.append(count(len(simulation.broken_dependencies), "broken dependency"))
     figures.append(end_text(simulation.end, simulation.seconds))
     return figures
+
+
+def _anyway(check: Check) -> str:
+    """How many of the victims are also evicted without the change."""
+    number = len(check.simulation.displaced) - len(effect_of(check).displaced)
+    is_all = number == len(check.simulation.displaced)
+    return f" ({'all' if is_all else f'{number:,} of them'} without the change as well)" if number else ""
 
 
 def end_text(end: str, seconds: float) -> str:

@@ -7,19 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from kpreempt.gate_rules import DEADLOCK, OptionType, RuleId
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Part, Phrase
+from kpreempt.report.check.effects import anyway_text, effect_of
 from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.drains import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.quoting import message, name, names, plain
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict import AssumptionKind
-from kpreempt.verdict.check import ChangeKind, Check, GateFinding
+from kpreempt.verdict.check import ChangeKind, Check, FindingStatus, GateFinding
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, SimulationEnd
 from kpreempt.verdict.unread import LIST
 
 _CLAUSES_SHOWN = 4
 _NOT_SIMULATED = "where pods land, and what they evict, is unknown without all nodes and pods"
+_NOTHING = "nothing changes"
 # Their pods end by themselves, or are listed as lost.
 _NEVER_DOWN = ("Pod ", "Job ", "CronJob ")
 
@@ -36,6 +38,12 @@ def summary_phrase(check: Check) -> Phrase:
     """
     if isinstance(check, Drain):
         return drain_summary(check)
+    anyway = anyway_text(check)
+    return (*_effect(check), f"; without the change, {anyway} anyway") if anyway else _effect(check)
+
+
+def _effect(check: Check) -> Phrase:
+    """What the change itself does."""
     clauses = [*_damage(check.findings), *_harm(check)]
     if check.simulation.end is SimulationEnd.NOT_SIMULATED:
         return _joined([*clauses[:_CLAUSES_SHOWN], (_NOT_SIMULATED,)], "; ")
@@ -44,10 +52,13 @@ def summary_phrase(check: Check) -> Phrase:
         worst: Phrase = (f"in the worst {which}, ",) if len(check.outcomes) > 1 else ()
         return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
     losses = [*_losses(check)]
-    done = f"{', '.join(_actions(check, losses))}; no pod is evicted"
+    actions = _actions(check, losses)
+    done = f"{', '.join(actions)}; no pod is evicted"
+    if check.without_change is not None:
+        done = f"{', '.join(actions)}; no further pod is evicted" if actions != [_NOTHING] else "no effect"
     if doubts := _doubts(check):
         return (f"{done} (unverified: {doubts})",)
-    broken = dict.fromkeys(str(each.rule) for each in check.findings)
+    broken = dict.fromkeys(str(each.rule) for each in check.findings if each.status is not FindingStatus.NOT_NEW)
     if broken or not check.passed:
         return (f"{done}{f' (findings: {_few(list(broken))})' if broken else ''}",)
     always = "" if check.runs == 1 or check.explored_all else f" in any of {check.runs:,} runs"
@@ -114,13 +125,13 @@ def _few(words: Sequence[str]) -> str:
 
 
 def _harm(check: Check) -> Iterator[Phrase]:
-    """The bad effects, worst first."""
-    simulation = check.simulation
+    """The bad effects of the change itself, worst first."""
+    simulation = effect_of(check)
     if rejected := dict.fromkeys(each.subject for each in check.findings if each.rule is RuleId.APPLY_REJECTED):
         yield ("the API server rejects ", *names(list(rejected), limit=2))
     yield from _end(simulation)
     yield from _down(simulation)
-    yield from _evicted(check)
+    yield from _evicted(check, simulation)
     if broken := [each.budget for each in simulation.budgets if each.violations]:
         nouns = "budget " if len(broken) == 1 else "budgets "
         yield (nouns, *names(broken, limit=2), f" {agree(len(broken), 'is')} violated")
@@ -185,15 +196,15 @@ def _span(workload: SimulatedWorkload, simulation: Simulation, steps: Sequence[o
     return longest
 
 
-def _evicted(check: Check) -> Iterator[Phrase]:
-    displaced = check.simulation.displaced
+def _evicted(check: Check, effect: Simulation) -> Iterator[Phrase]:
+    displaced = effect.displaced
     with_node = sum(each.with_node for each in displaced)
     evicted = len(displaced) - with_node
     lost = sum(each.lost for each in displaced)
     if evicted:
         some = f", {lost:,} of them never recreated" if len(displaced) > 1 else " and never recreated"
         yield (f"{count(evicted, 'pod')} {agree(evicted, 'is')} evicted{some if lost else ''}",)
-    elif check.evictions.max > len(displaced):
+    elif check.evictions.max > len(check.simulation.displaced):
         yield (f"up to {count(check.evictions.max, 'pod')} {agree(check.evictions.max, 'is')} evicted",)
     if with_node:
         end = f", {lost:,} of them never recreated" if lost and not evicted else ""
@@ -202,8 +213,15 @@ def _evicted(check: Check) -> Iterator[Phrase]:
 
 
 def _doubts(check: Check) -> str:
-    """The rules about unknowns that have a finding, even a suppressed one, and quotas that a larger size might hit."""
-    rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is OptionType.NOTHING)
+    """The rules about unknowns that have a finding, even a suppressed one, and quotas that a larger size might hit.
+
+    What is unknown without the change as well is no doubt about the change.
+    """
+    rules = dict.fromkeys(
+        str(each.rule)
+        for each in check.findings
+        if each.rule.row.takes is OptionType.NOTHING and each.status is not FindingStatus.NOT_NEW
+    )
     is_scaled = any(each.kind is ChangeKind.SCALED for each in check.changes)
     lacks_quotas = any(
         (each.subject, each.field, each.kind) == ("ResourceQuota", LIST, AssumptionKind.INFORMATIONAL)
@@ -256,7 +274,7 @@ def _actions(check: Check, losses: Sequence[str]) -> list[str]:
     clauses += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
     clauses += losses
     if not clauses:
-        clauses = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else ["nothing changes"]
+        clauses = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else [_NOTHING]
     return clauses
 
 

@@ -90,16 +90,24 @@ def passes(results: Iterable[RuleResult]) -> bool:
     return not any(each.failures for each in results)
 
 
-def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> dict[str, int]:
+def measured(
+    simulation: Simulation,
+    changes: Sequence[Change],
+    facts: Facts,
+    rules: GateRules,
+    *,
+    is_about_input: bool = False,
+) -> dict[str, int]:
     """The largest amount by fingerprint, whether or not it is within the limits.
 
-    Each change counts separately. For a simulation of the old manifests, this is the ``base`` that suppresses up to the
-    same amounts. Rules about the input are left out, because an existing gap does not excuse a new one; so are rules
-    about what the change itself removes or weakens, which are measured against the cluster.
+    Each change counts separately. For a simulation without the change, this is the ``base`` that suppresses up to the
+    same amounts. Rules about the input are left out unless only these are requested, because an existing gap does not
+    excuse a new one; so are rules about what the change itself removes or weakens, which are measured against the
+    cluster.
     """
     found: dict[str, int] = {}
     for measure in _measures(simulation, changes, facts, rules):
-        if measure.rule.row.about_input or measure.rule.row.is_damage:
+        if measure.rule.row.about_input is not is_about_input or measure.rule.row.is_damage:
             continue
         for part in measure.parts:
             fingerprint = measure.fingerprint_of([part.change])
@@ -465,13 +473,15 @@ def baseline_text(
 class Suppressions(msgspec.Struct, frozen=True, kw_only=True):
     """What suppresses findings: waivers, the baseline, and ``base``, the findings without the change.
 
-    ``base`` is the result of ``measured`` for the old manifests. ``today`` decides what has expired.
+    ``base`` is the result of ``measured`` without the change, or for the old manifests, which ``base_option`` gave.
+    ``today`` decides what has expired.
     """
 
     today: date
     waivers: Sequence[Waiver] = ()
     baseline: Baseline = Baseline()
     base: Mapping[str, int] = {}
+    base_option: str = ""
 
 
 class Suppression(NamedTuple):
@@ -502,7 +512,7 @@ def suppression_of(
         return Suppression(FindingStatus.WAIVED, waiver.reason, waiver.by, expires)
     objections += sorted(static_finding for _, static_finding in candidates)
     if part.amount <= suppressions.base.get(measure.fingerprint_of([part.change]), -1):
-        return Suppression(FindingStatus.NOT_NEW, by="--base")
+        return Suppression(FindingStatus.NOT_NEW, by=suppressions.base_option)
     return None
 
 
@@ -514,7 +524,7 @@ def shared_suppressions(suppressions: Sequence[Suppression]) -> Suppression | No
     return Suppression(
         FindingStatus.WAIVED if FindingStatus.WAIVED in statuses else FindingStatus.NOT_NEW,
         "; ".join(dict.fromkeys(suppression.reason for suppression in suppressions if suppression.reason)),
-        ", ".join(dict.fromkeys(suppression.by for suppression in suppressions)),
+        ", ".join(dict.fromkeys(suppression.by for suppression in suppressions if suppression.by)),
         min((suppression.expires for suppression in suppressions if suppression.expires), default=""),
     )
 

@@ -239,7 +239,7 @@ def test_files_that_are_no_baseline_are_refused(content: bytes, message: str) ->
 
 def without(found: Simulation) -> Suppressions:
     """The excuse that a simulation of the manifests before gives."""
-    return Suppressions(today=TODAY, base=measured(found, (API, WEB), LIVE, GateRules()))
+    return Suppressions(today=TODAY, base=measured(found, (API, WEB), LIVE, GateRules()), base_option="--base")
 
 
 def test_what_is_there_without_the_change_is_not_new() -> None:
