@@ -439,6 +439,29 @@ class RuleId(StrEnum):
             manifests.FITS,
         ),
     )
+    BRIEF_INTERRUPTION = Rule(
+        "brief-interruption",
+        promise="no Service is interrupted",
+        meaning="Services whose only ready pod moves: until its new pod is ready, nothing answers. The gap is a"
+        " minimum, because pods are simulated to start at once. One that lasts longer than 5 minutes violates"
+        " `max-broken-dependencies` instead, and so does any gap of a Service with several pods.",
+        advice="Accept the gap, or run at least two replicas. A PodDisruptionBudget for a single pod would block the"
+        " drain forever.",
+        sentence="{subject} has no ready pod{detail: }",
+        option="No Service may be interrupted while its only pod moves.",
+        takes=OptionType.SWITCH,
+        is_overridable=False,
+        severity=RuleSeverity.WARN,
+        gitlab="minor",
+        concept="concepts/services-networking/service/",
+        example=Example(
+            "The only pod of `Service batch/report` runs on `n3`, and `n4` has free capacity.",
+            "kpreempt drain n3 --snapshot cluster.yaml --with node.yaml --severity brief-interruption=error\n",
+            "kpreempt drain n3 --snapshot cluster.yaml --with node.yaml --with second.yaml \\\n"
+            "  --severity brief-interruption=error\n",
+            files={"node.yaml": manifests.EMPTY_NODE, "second.yaml": manifests.SECOND_REPORT},
+        ),
+    )
     LOST_PODS = Rule(
         "lost-pods",
         promise="no pod is lost permanently",

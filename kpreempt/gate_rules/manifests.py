@@ -71,6 +71,18 @@ status:
 """
 
 
+# A second pod of the Service batch/report.
+SECOND_REPORT = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: report-too, namespace: batch, labels: {app: report}}
+spec:
+  nodeName: n1
+  containers: [{name: report, image: registry.example/report:1}]
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+"""
+
+
 def budget(minimum: str, *, api: str = "policy/v1", name: str = "web-pods") -> str:
     """A PodDisruptionBudget for the pods of ``shop/web``."""
     return f"""\

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Listing, Part, Phrase, Role, Section, Span, Words
 from kpreempt.report.quoting import message, name, names
@@ -281,6 +282,9 @@ def summary_phrase(drain: Drain) -> Phrase:
         more += f", {count(drain.preempted, 'other pod')} {agree(drain.preempted, 'is')} preempted"
     if drain.pending_after:
         more += f", {count(drain.pending_after, 'pod')} {agree(drain.pending_after, 'stays')} pending"
+    gaps = sum(each.rule is RuleId.BRIEF_INTERRUPTION and each.status.counts for each in drain.findings)
+    if gaps:
+        more += f", {count(gaps, 'Service')} {agree(gaps, 'is')} briefly interrupted"
     if drain.finishes:
         took = f" in at least {clock(drain.min_seconds)}" if drain.min_seconds else " immediately"
         return (*which, f" finishes{took}: {moves}{more}")

@@ -245,6 +245,8 @@ def broken_dependencies_phrase(dependency: BrokenDependency) -> Phrase:
     """The object, what it is missing, and from when to when."""
     start = clock(dependency.since)
     span = f"since {start}" if dependency.until is None else f"from {start} until {clock(dependency.until)}"
+    if dependency.until == dependency.since:
+        span = f"from {start} until its new pod is ready"
     node: Phrase = (" on ", name(dependency.node)) if dependency.node else ()
     missing: Phrase = ("; missing: ", *names(dependency.missing, limit=_NAMES_SHOWN)) if dependency.missing else ()
     problem = {

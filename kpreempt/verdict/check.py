@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict.base import SparseRecord
+from kpreempt.verdict.headroom import HeadroomUse
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 from kpreempt.verdict.remedies import Remedy, RemedySearch
 from kpreempt.verdict.simulation import Simulation
@@ -156,7 +157,7 @@ class GateSource(SparseRecord, frozen=True, kw_only=True):
 
     ``config`` and ``baseline`` are the files that were read, as ``REF:PATH`` if they are from a commit. ``off`` are the
     disabled rules, ``warn_only`` the rules that only warn, ``waived`` those with waivers, and ``raised`` those with a
-    higher limit; each with its scope, if limited.
+    higher limit; each with its scope, if limited. ``expendable`` are workloads whose evictions are no finding.
     """
 
     config: str = ""
@@ -165,6 +166,7 @@ class GateSource(SparseRecord, frozen=True, kw_only=True):
     warn_only: list[str] = []
     waived: list[str] = []
     raised: list[str] = []
+    expendable: list[str] = []
 
 
 class NodeUtilization(SparseRecord, frozen=True, kw_only=True):
@@ -250,7 +252,8 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     is the probability of that. ``findings`` are those of all simulations, ``simulation`` is the only or the worst one,
     and ``outcomes`` are the different outcomes if there are several. ``without_change`` is what happens anyway, under
     the same draws, if anything does; it has no steps. ``explored_all`` says whether these are all
-    possible ones. ``evictions`` is the range of the number of evicted pods. ``nodes`` are the nodes on which something
+    possible ones. ``headroom`` are the evicted placeholders, which are no
+    finding. ``evictions`` is the range of the number of evicted pods. ``nodes`` are the nodes on which something
     changes, and ``free`` is the capacity left on all nodes at the end. ``summary`` is the answer in one sentence.
     ``previous_run`` has the differences from a previous run, if one was given. ``gate`` has the source of the rules.
     ``only_in_base`` are the objects of the base that the manifests lack and that stay in the cluster, because nothing
@@ -276,6 +279,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     outcomes: list[OutcomeShare] = []
     explored_all: bool = False
     evictions: Range = Range()
+    headroom: list[HeadroomUse] = []
     nodes: list[NodeUtilization] = []
     free: dict[str, int] = {}
     previous_run: PreviousRun | None = None

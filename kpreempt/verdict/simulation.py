@@ -179,6 +179,7 @@ class BrokenDependency(SparseRecord, frozen=True, kw_only=True):
 
     ``subject`` is a pod or a service with its namespace; ``missing`` are the pods that it depends on and that are gone.
     ``since`` and ``until`` are in seconds; ``until`` is ``None`` if the dependency is still broken at the end.
+    ``ready_before`` is the number of ready pods that a Service had at the start.
     """
 
     kind: BrokenDependencyKind
@@ -187,6 +188,7 @@ class BrokenDependency(SparseRecord, frozen=True, kw_only=True):
     missing: list[str] = []
     since: float = 0.0
     until: float | None = None
+    ready_before: int = 0
 
 
 class SimulationEnd(StrEnum):

@@ -7,7 +7,7 @@ compared with a previous one, possibly of another version: what is worse, better
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple
 
 import msgspec
@@ -26,6 +26,7 @@ from kpreempt.analysis.check.gate import (
     evaluate,
     passes,
 )
+from kpreempt.analysis.check.headroom import placeholders
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.simulations import (
@@ -58,6 +59,7 @@ from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import API_VERSION, Assumption, AssumptionKind
 from kpreempt.verdict.check import (
     Change,
+    ChangeKind,
     Check,
     Drift,
     DriftKind,
@@ -67,6 +69,7 @@ from kpreempt.verdict.check import (
     PreviousRun,
     Range,
 )
+from kpreempt.verdict.headroom import headroom_used, without_headroom
 from kpreempt.verdict.records import SETTING_UNMODELED
 from kpreempt.verdict.unread import unread_of, unreadable_of
 
@@ -203,6 +206,11 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         lambda each: facts(each, check_input.plan, protection, extra),
         check_input.rules,
         without.suppressions if without is not None else lambda _: check_input.suppressions,
+        placeholders(
+            check_input.cluster,
+            {each.object for each in check_input.plan.changes if each.kind is not ChangeKind.UNCHANGED},
+            check_input.rules.expendable,
+        ),
     )
     assumed = (assumption for each in (judgment.shown, *simulated) for assumption in each.assumptions)
     check = Check(
@@ -239,14 +247,16 @@ def judge(
     facts: Callable[[SomeSimulated], Facts],
     rules: GateRules,
     suppressions: Callable[[SomeSimulated], Suppressions],
+    headroom: Collection[str],
 ) -> AggregatedRuns[SomeSimulated]:
     """Evaluate the rules on the simulations, which are all possible ones if ``is_all``.
 
-    ``suppressions`` returns what suppresses findings of a simulation.
+    ``suppressions`` returns what suppresses findings of a simulation. ``headroom`` are the workloads of placeholders.
     """
     evaluated = []
     for each in simulated:
-        results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions(each))
+        counted = without_headroom(each.simulation, headroom)
+        results, findings = evaluate(counted, changes, facts(each), rules, suppressions(each))
         # Random simulations already occur in proportion to their likelihood.
         evaluated.append(EvaluatedRun(results, findings, each.likelihood if is_all else 1.0))
     total = sum(each.likelihood for each in evaluated)
@@ -280,6 +290,7 @@ def judge(
             "outcomes": shares(outcomes) if len(simulated) > 1 else [],
             "evictions": Range(min=min(evictions), max=max(evictions)),
             "explored_all": is_all,
+            "headroom": headroom_used(shown.simulation, headroom),
             "nodes": changed_nodes(shown.before, shown.after),
             "free": spare(shown.after),
         },

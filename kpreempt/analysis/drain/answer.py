@@ -19,6 +19,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, pods_by_node
 from kpreempt.analysis.check.gate import Facts, GateRules, StaticFinding, Suppressions, evaluate
+from kpreempt.analysis.check.headroom import placeholders
 from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
@@ -47,6 +48,7 @@ from kpreempt.verdict.drain import (
     NodeRemoval,
     RemovalBlocker,
 )
+from kpreempt.verdict.headroom import without_headroom
 from kpreempt.verdict.unread import unreadable_of
 
 _BUDGET = "PodDisruptionBudget"
@@ -139,7 +141,8 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=drain_input.is_live)
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
-    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, lambda _: drain_input.suppressions)
+    headroom = placeholders(cluster, (), drain_input.rules.expendable)
+    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, lambda _: drain_input.suppressions, headroom)
     shown = judgment.shown
     search = DrainSearch(
         plan=plan,
@@ -147,7 +150,11 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         run=lambda simulations: run(simulations)[0],
         run_some=lambda simulations, most: list(simulations.run_samples(drain_input.seed, most)),
         findings_of=lambda each: evaluate(
-            each.simulation, changes, facts(each), drain_input.rules, drain_input.suppressions
+            without_headroom(each.simulation, headroom),
+            changes,
+            facts(each),
+            drain_input.rules,
+            drain_input.suppressions,
         )[1],
         daemon_sets=daemon_sets,
         now=at,

@@ -237,7 +237,7 @@ def _services(cluster: SimulatedCluster) -> list[BrokenDependency]:
 
 
 def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None:
-    count = sum(pod.key in cluster.ready_at_start and _serves(service, pod) for pod in cluster.at_start)
+    at_start = count = sum(pod.key in cluster.ready_at_start and _serves(service, pod) for pod in cluster.at_start)
     if not count:
         return None
     since: float | None = None
@@ -256,7 +256,8 @@ def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None
             since = None
     if since is not None:
         gaps.append((since, None))
-    gaps = [gap for gap in gaps if gap[1] is None or gap[1] > gap[0]]
+    # While a single pod moves, there is a gap, however short the simulation makes it.
+    gaps = [gap for gap in gaps if at_start == 1 or gap[1] is None or gap[1] > gap[0]]
     if not gaps:
         return None
     worst = max(gaps, key=lambda gap: float("inf") if gap[1] is None else gap[1] - gap[0])
@@ -266,6 +267,7 @@ def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None
         missing=list(removed),
         since=worst[0],
         until=worst[1],
+        ready_before=at_start,
     )
 
 

@@ -36,6 +36,7 @@ OFF = "off"
 JOB_DURATION = "job-duration"
 APPLIED_BY = "applied-by"
 ASSUME_NONE = "assume-none"
+EXPENDABLE = "expendable"
 # Below the largest integer in the answer's JSON, with a wide margin.
 LARGEST_LIMIT = 2**31 - 1
 _SHOWN = 40
@@ -57,7 +58,8 @@ class GateConfig(msgspec.Struct, frozen=True):
     """The content of a rules file: limits (``None`` is off), overrides, forbidden victims, waivers and severities.
 
     ``rules`` are custom rules. The cluster has no objects of the kinds in ``assume_none``. Pods of Jobs run for
-    ``job_seconds``, and ``applied_by`` is the tool that applies changes; both are ``None`` if not set.
+    ``job_seconds``, and ``applied_by`` is the tool that applies changes; both are ``None`` if not set. The
+    pods of ``expendable`` workloads are placeholders.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -69,6 +71,7 @@ class GateConfig(msgspec.Struct, frozen=True):
     job_seconds: int | None = None
     applied_by: Applier | None = None
     assume_none: frozenset[str] = frozenset()
+    expendable: Sequence[str] = ()
 
 
 def find_config(folder: Path) -> tuple[Path, str] | None:
@@ -106,7 +109,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     document = _Table(parse_toml(content, source), source, "")
     document.allow(("check",))
     table = document.table("check")
-    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY, ASSUME_NONE))
+    table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY, ASSUME_NONE, EXPENDABLE))
     rules = _rules(table)
     custom = [each.rule for each in rules]
     if JOB_DURATION not in table:
@@ -127,6 +130,11 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         assume_none = parse_kinds(kinds, ASSUME_NONE)
     except UsageError as error:
         raise table.bad(ASSUME_NONE, error.message.removeprefix(f"{ASSUME_NONE} "), error.hint) from None
+    expendable = table.value(EXPENDABLE) if EXPENDABLE in table else []
+    if not isinstance(expendable, list) or not all(isinstance(each, str) for each in expendable):
+        raise table.bad(
+            EXPENDABLE, f"{_shown(expendable)} is not an array of workloads", '["Deployment headroom/filler"]'
+        )
     return GateConfig(
         limits=dict(_limits(table, _LIMITS)),
         overrides=[_override(each) for each in table.tables("override")],
@@ -137,6 +145,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         job_seconds=job_seconds,
         applied_by=Applier(tool) if tool is not None else None,
         assume_none=assume_none,
+        expendable=expendable,
     )
 
 

@@ -149,6 +149,7 @@ def gate_settings(
             severities={**config.severities, **severities},
             report_only=flags.report_only,
             command=command,
+            expendable=config.expendable,
         ),
         custom=config.rules,
         waivers=[*waivers, *config.waivers],

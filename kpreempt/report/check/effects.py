@@ -10,14 +10,16 @@ import msgspec
 
 from kpreempt.report.amounts import agree, count
 from kpreempt.verdict.check import Check
+from kpreempt.verdict.headroom import without_headroom
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, UnscheduledPod
 
 _Item = TypeVar("_Item")
 
 
 def effect_of(check: Check) -> Simulation:
-    """The simulation with only what does not happen without the change under the same draws."""
-    found, anyway = check.simulation, check.without_change
+    """The simulation with only the harm that does not happen without the change under the same draws."""
+    found = without_headroom(check.simulation, {each.workload for each in check.headroom})
+    anyway = check.without_change
     if anyway is None:
         return found
     violations = {each.budget: each.violations for each in anyway.budgets}
@@ -61,7 +63,7 @@ def anyway_text(check: Check) -> str:
 
 
 def _waiting(pod: UnscheduledPod) -> Hashable:
-    # Pods that are created during the simulation have names of its own.
+    # Pods that are created during the simulation have names that it chooses.
     return pod.workload or pod.pod, pod.was_running, pod.pending_before
 
 

@@ -106,6 +106,8 @@ def tally(check: Check) -> list[str]:
     done, none = ("preempted", "no pod preempted") if isinstance(check, Drain) else ("evicted", "no pod evicted")
     figures = [f"{count(drained, 'pod')} drained"] if isinstance(check, Drain) else []
     figures.append(f"{count(evicted, 'pod')} {done}{_anyway(check)}" if evicted else none)
+    if used := sum(each.evicted for each in check.headroom):
+        figures.append(count(used, "placeholder") + " used")
     if with_node:
         figures.append(f"{count(with_node, 'pod')} lost with {'its' if with_node == 1 else 'their'} node")
     if lost := sum(each.lost for each in simulation.displaced):
@@ -130,7 +132,10 @@ def tally(check: Check) -> list[str]:
 
 def _anyway(check: Check) -> str:
     """How many of the victims are also evicted without the change."""
-    number = len(check.simulation.displaced) - len(effect_of(check).displaced)
+    if check.without_change is None:
+        return ""
+    headroom = sum(each.evicted for each in check.headroom)
+    number = len(check.simulation.displaced) - headroom - len(effect_of(check).displaced)
     is_all = number == len(check.simulation.displaced)
     return f" ({'all' if is_all else f'{number:,} of them'} without the change as well)" if number else ""
 
@@ -334,6 +339,7 @@ def gate_phrases(check: Check) -> list[Phrase]:
         ("warn only", gate.warn_only),
         ("waived", gate.waived),
         ("higher limit", gate.raised),
+        ("expendable", gate.expendable),
     )
     phrases += [(f"{label}: ", *names(those, limit=_SHOWN)) for label, those in rows if those]
     if objects := check.only_in_base:
@@ -346,4 +352,4 @@ def gate_phrases(check: Check) -> list[Phrase]:
 def is_qualified(check: Check) -> bool:
     """Whether a rule is relaxed, or objects that only exist in the base are not deleted."""
     gate = check.gate
-    return bool(gate.off or gate.warn_only or gate.waived or gate.raised or check.only_in_base)
+    return bool(gate.off or gate.warn_only or gate.waived or gate.raised or gate.expendable or check.only_in_base)

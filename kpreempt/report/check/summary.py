@@ -37,9 +37,17 @@ def summary_phrase(check: Check) -> Phrase:
     What the change itself removes or weakens comes first, even if suppressed. ``is_harmless`` decides on "harmless".
     """
     if isinstance(check, Drain):
-        return drain_summary(check)
+        return _joined([*_worst_of_drain(check), drain_summary(check)], "; ")
     anyway = anyway_text(check)
     return (*_effect(check), f"; without the change, {anyway} anyway") if anyway else _effect(check)
+
+
+def _worst_of_drain(drain: Drain) -> list[Phrase]:
+    """Why a drain that finishes does not pass; pods that stay pending are in its own sentence."""
+    failing = [each for each in drain.findings if each.status is FindingStatus.FAILS]
+    if not failing or not drain.finishes or drain.removals or drain.pending_after:
+        return []
+    return [*_down(drain.simulation, at_least=2)][:1] or [finding_phrase(failing[0])]
 
 
 def _effect(check: Check) -> Phrase:
@@ -53,8 +61,8 @@ def _effect(check: Check) -> Phrase:
         return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
     losses = [*_losses(check)]
     actions = _actions(check, losses)
-    done = f"{', '.join(actions)}; no pod is evicted"
-    if check.without_change is not None:
+    done = f"{', '.join(actions)}; {_headroom(check) or 'no pod is evicted'}"
+    if check.without_change is not None and not check.headroom:
         done = f"{', '.join(actions)}; no further pod is evicted" if actions != [_NOTHING] else "no effect"
     if doubts := _doubts(check):
         return (f"{done} (unverified: {doubts})",)
@@ -65,6 +73,16 @@ def _effect(check: Check) -> Phrase:
     if left := len(check.only_in_base):
         always += f"; {count(left, 'object')} {agree(left, 'is')} only in the base"
     return (f"{'harmless: ' if is_harmless(check) else ''}{done}{always}",)
+
+
+def _headroom(check: Check) -> str:
+    """``only 3 placeholders are evicted (headroom/filler), 1 of which waits for room``."""
+    used, waiting = (sum(getattr(each, field) for each in check.headroom) for field in ("evicted", "pending"))
+    if not used:
+        return ""
+    of = plain(names([_short(each.workload) for each in check.headroom], limit=2))
+    waits = f", {waiting:,} of which {agree(waiting, 'waits')} for room" if waiting else ""
+    return f"only {count(used, 'placeholder')} {agree(used, 'is')} evicted ({of}){waits}"
 
 
 def is_harmless(check: Check) -> bool:
@@ -81,7 +99,7 @@ def is_harmless(check: Check) -> bool:
         each.object.startswith("Node ") and each.kind is not ChangeKind.UNCHANGED for each in check.changes
     )
     removes_nothing = not changes_nodes and not (
-        [*_losses(check)] or check.only_in_base or simulation.broken_dependencies or [*_harm(check)]
+        [*_losses(check)] or check.headroom or check.only_in_base or simulation.broken_dependencies or [*_harm(check)]
     )
     return check.passed and not check.findings and is_certain and is_checked and removes_nothing
 
@@ -161,12 +179,15 @@ def _end(simulation: Simulation) -> Iterator[Phrase]:
         yield ("the final state is unknown",)
 
 
-def _down(simulation: Simulation) -> Iterator[Phrase]:
-    """Workloads that lose all ready pods; the time is a minimum, because no pod is simulated to start slowly."""
+def _down(simulation: Simulation, *, at_least: int = 1) -> Iterator[Phrase]:
+    """Workloads with ``at_least`` N ready pods that lose all of them.
+
+    The time is a minimum, because no pod is simulated to start slowly.
+    """
     down = [
         each
         for each in simulation.workloads
-        if each.ready_before and not each.ready_min and each.desired_after != 0
+        if each.ready_before >= at_least and not each.ready_min and each.desired_after != 0
         if not each.workload.startswith(_NEVER_DOWN)
     ]
     if not down:

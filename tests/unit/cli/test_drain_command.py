@@ -119,3 +119,52 @@ def test_what_cannot_be_meant_is_refused(kpreempt: Kpreempt, arguments: list[str
     assert run.returncode == code
     assert words in run.stderr
     assert run.stdout == ""
+
+
+SINGLE = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n1}
+  status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n2}
+  status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+- apiVersion: apps/v1
+  kind: KIND
+  metadata: {name: web, namespace: shop, uid: w}
+  spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {}}}
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: web-0
+    namespace: shop
+    uid: w0
+    labels: {app: web}
+    ownerReferences: [{apiVersion: apps/v1, kind: KIND, name: web, uid: w, controller: true}]
+  spec: {nodeName: n1, containers: [{name: web, image: "web:1", resources: {requests: {cpu: "1"}}}]}
+  status: {phase: Running, startTime: "2026-11-21T07:00:00Z", conditions: [{type: Ready, status: "True"}]}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web, namespace: shop}
+  spec: {selector: {app: web}}
+"""
+
+
+@pytest.mark.parametrize("runs", [[], ["--runs", "1"], ["--runs", "5", "--seed", "3"]])
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_a_single_pod_behind_a_service_moves_with_a_warning(
+    kpreempt: Kpreempt, tmp_path: Path, kind: str, runs: list[str]
+) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(SINGLE.replace("KIND", kind), encoding="utf-8")
+    request = ["drain", "n1", "--snapshot", str(cluster), "--assume-none", "pdb", *runs]
+    run = kpreempt(*request)
+    text = " ".join(run.stdout.split())
+    assert run.returncode == 0, text
+    assert "1 pod is evicted, 1 Service is briefly interrupted." in text
+    assert "! brief-interruption Service shop/web has no ready pod" in text
+    assert kpreempt(*request, "--severity", "brief-interruption=error").returncode == 1

@@ -24,7 +24,14 @@ from kpreempt.analysis.check.gate.evaluate import (
     with_custom_rules,
 )
 from kpreempt.analysis.check.gate.measures import Facts, PodFacts, StaticFinding
-from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, find_rule, parse_severity
+from kpreempt.analysis.check.gate.rules import (
+    ForbiddenVictims,
+    GateRules,
+    Override,
+    find_rule,
+    matches,
+    parse_severity,
+)
 
 __all__ = [
     "VARIABLES",
@@ -47,6 +54,7 @@ __all__ = [
     "decode_json",
     "evaluate",
     "find_rule",
+    "matches",
     "measured",
     "minimum",
     "parse_severity",

@@ -567,6 +567,7 @@ def source_of(rules: GateRules, suppressions: Suppressions, *, config: str, base
             for name, rule, limit in limits
             if limit is not None and rule.row.default is not None and limit > rule.row.default
         ],
+        expendable=list(rules.expendable),
     )
 
 

@@ -277,6 +277,8 @@ _CREATES_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCA
 _ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
 # With this number of replicas, some can stay ready while others are replaced.
 _MIN_REPLICAS = 2
+# A Service without its only pod for longer than this is down.
+_BRIEF_SECONDS = 300
 _BUDGETS = "PodDisruptionBudget"
 # How messages about skipped objects and absent kinds start, which the sentences of their rules repeat.
 _REPEATED = re.compile(r"^(?:skipped|the snapshot has none): ")
@@ -511,14 +513,27 @@ def _broken_dependencies(case: EvaluationContext) -> Iterator[Measure]:
     for (subject, kind), own in grouped(case.simulation.broken_dependencies, key).items():
         if subject in cut_off:
             continue
+        rule = RuleId.BRIEF_INTERRUPTION if all(map(_is_brief, own)) else RuleId.MAX_BROKEN_DEPENDENCIES
         yield Measure(
-            rule=RuleId.MAX_BROKEN_DEPENDENCIES,
+            rule=rule,
             subject=subject,
             aspect=kind,
             parts=parts_of((cause(each), each.subject) for each in own),
-            group=case.group_of(RuleId.MAX_BROKEN_DEPENDENCIES, subject),
+            group=case.group_of(rule, subject),
             since=min(each.since for each in own),
+            detail=_gap_text(own[0]) if rule is RuleId.BRIEF_INTERRUPTION else "",
         )
+
+
+def _is_brief(broken: BrokenDependency) -> bool:
+    """Whether a Service loses its only pod for a short time."""
+    return broken.ready_before == 1 and broken.until is not None and broken.until - broken.since <= _BRIEF_SECONDS
+
+
+def _gap_text(gap: BrokenDependency) -> str:
+    """How long a Service has no pod; pods are simulated to start at once, so this is a minimum."""
+    seconds = int((gap.until or 0) - gap.since)
+    return f"for at least {seconds:,}s, until its new pod is ready" if seconds else "until its new pod is ready"
 
 
 def _deletions(case: EvaluationContext) -> Iterator[Measure]:
@@ -570,17 +585,11 @@ def _loops(case: EvaluationContext) -> Iterator[Measure]:
 def _too_few_ready(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads whose ready pods drop to the limit or below.
 
-    A workload with one pod usually cannot be replaced without a gap, so it is exempt. If a Service loses its last pod,
-    or the change scales the workload to zero, another rule reports it.
+    A workload with one pod usually cannot be replaced without a gap, so it is exempt. If the change scales the workload
+    to zero, another rule reports it.
     """
     rule = RuleId.MIN_READY
-    cut_off = {
-        case.workload_of(pod)
-        for each in case.simulation.broken_dependencies
-        if each.kind is BrokenDependencyKind.SERVICE
-        for pod in each.missing
-    }
-    cut_off |= {each.subject for each in case.facts.static_findings if each.rule is RuleId.SCALED_TO_ZERO}
+    cut_off = {each.subject for each in case.facts.static_findings if each.rule is RuleId.SCALED_TO_ZERO}
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:

@@ -55,7 +55,7 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
 
     The limit of a rule that is either kept or violated is 0. A rule that is in neither ``limits`` nor ``severities``
     has its default. With ``report_only``, violations are warnings at most. ``command`` is the command that evaluates
-    the rules.
+    the rules. ``expendable`` are workloads whose pods count as placeholders; ``*`` matches any text.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -64,6 +64,7 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     severities: Mapping[RuleId, RuleSeverity] = {}
     report_only: bool = False
     command: str = "check"
+    expendable: Sequence[str] = ()
 
     @property
     def requested(self) -> list[RuleId]:

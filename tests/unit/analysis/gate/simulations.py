@@ -101,9 +101,14 @@ def reported(findings: list[GateFinding]) -> list[str]:
     ]
 
 
-def stranded_service(until: float | None = None) -> BrokenDependency:
+def stranded_service(until: float | None = None, ready_before: int = 2) -> BrokenDependency:
     return BrokenDependency(
-        kind=BrokenDependencyKind.SERVICE, subject="shop/front", missing=["shop/db-0"], since=12, until=until
+        kind=BrokenDependencyKind.SERVICE,
+        subject="shop/front",
+        missing=["shop/db-0"],
+        since=12,
+        until=until,
+        ready_before=ready_before,
     )
 
 

@@ -8,7 +8,7 @@ from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Override, PodF
 from kpreempt.gate_rules import RuleSeverity
 from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.check import Change, ChangeKind, RuleId
+from kpreempt.verdict.check import Change, ChangeKind, FindingStatus, RuleId
 from kpreempt.verdict.simulation import (
     BrokenDependency,
     BrokenDependencyKind,
@@ -151,6 +151,18 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
             {},
             ["max-broken-dependencies Service shop/front 1>0 by none"],
             "a service without a ready pod for a while is stranded, too",
+        ),
+        case(
+            simulation(stranded=[stranded_service(until=313, ready_before=1)]),
+            {},
+            ["max-broken-dependencies Service shop/front 1>0 by none"],
+            "after more than five minutes, it is down",
+        ),
+        case(
+            simulation(stranded=[stranded_service(ready_before=1)]),
+            {},
+            ["max-broken-dependencies Service shop/front 1>0 by none"],
+            "if its only pod does not return, it is down",
         ),
         case(
             simulation(
@@ -502,10 +514,17 @@ def test_how_few_pods_may_stay_ready(workload: SimulatedWorkload, limit: int | N
     assert [(str(each.rule), each.change) for each in findings] == [("min-ready", API.object)] * is_found
 
 
-def test_a_service_without_pods_is_reported_once() -> None:
+def test_a_service_without_its_several_pods_violates_both_rules() -> None:
     found = simulation(victim("shop/db-0", DB), workloads=[ready(2, 0, 2, DB)], stranded=[stranded_service()])
     _, findings = put(found)
-    assert [str(each.rule) for each in findings] == ["max-broken-dependencies"]
+    assert [str(each.rule) for each in findings] == ["max-broken-dependencies", "min-ready"]
+
+
+def test_while_its_only_pod_moves_a_service_is_interrupted() -> None:
+    results, (finding,) = put(simulation(stranded=[stranded_service(until=40, ready_before=1)]))
+    assert passes(results)
+    assert (finding.rule, finding.status) == (RuleId.BRIEF_INTERRUPTION, FindingStatus.WARNS)
+    assert finding.detail == "for at least 28s, until its new pod is ready"
 
 
 def test_who_evicts_the_pods_of_a_workload_is_behind_it() -> None:
