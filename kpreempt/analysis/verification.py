@@ -48,6 +48,16 @@ class Situation(Protocol):
         """The changes while it may have been decided."""
 
     @property
+    def unknown_changes(self) -> Sequence[int]:
+        """How many of the last changes the scheduler may not have known when it decided, as times of events show."""
+
+    def cluster_as_written(self) -> ClusterSnapshot:
+        """The cluster with everything that was written before the decision."""
+
+    def vanishing(self, cluster: ClusterSnapshot) -> Iterator[tuple[Pod, bool]]:
+        """The nominated pods that are deleted before they are bound, and whether they may have been gone already."""
+
+    @property
     def gap(self) -> str:
         """The kind that was not watched."""
 
@@ -123,13 +133,17 @@ class Judge:
     def judge(self, decision: TakenDecision, situation: Situation) -> Judgment:
         """Compare a decision with the prediction from just before, and otherwise search for the cause."""
         about_then = situation.leaving if decision.decision is DecisionKind.NOMINATED else set()
-        predicted = self._predict(decision, situation.cluster(), about_then)
+        predicted = self._predict(decision, situation.cluster_as_written(), about_then)
         if predicted is None:
             return Judgment(not_compared="the pod was unknown at that time")
         lines = predicted.differences(decision)
         if not lines:
             return Judgment(predicted)
-        tried = {situation.differing(0, 0, by_position=False)}
+        for cluster in self._known_clusters(decision, situation):
+            other = self._predict(decision, cluster, about_then)
+            if other is not None and not other.differences(decision):
+                return Judgment(other)
+        tried = {situation.differing(fewer, 0, by_position=False) for fewer in situation.unknown_changes}
         for fewer, more, by_position in _tries(situation):
             # Both orders often result in the same state.
             state = situation.differing(fewer, more, by_position=by_position)
@@ -148,6 +162,26 @@ class Judge:
         if cause is Cause.UNKNOWN:
             why = _evidence(situation, len(tried))
         return Judgment(predicted, _different(decision, lines, cause, why))
+
+    def _known_clusters(self, decision: TakenDecision, situation: Situation) -> Iterator[ClusterSnapshot]:
+        """Yield the clusters that the scheduler knew by the times of its reports.
+
+        A pod that is deleted before it is bound leaves no trace of where the scheduler had put it last. It is gone, or
+        where it is predicted to land.
+        """
+        clusters = [situation.cluster(fewer) for fewer in situation.unknown_changes]
+        yield from clusters
+        for cluster in clusters:
+            for pod, may_be_gone in situation.vanishing(cluster):
+                others = [each for each in cluster.pods if each is not pod]
+                if may_be_gone:
+                    yield msgspec.structs.replace(cluster, pods=others)
+                own = TakenDecision(decision=DecisionKind.BOUND, pod=pod.key, at=decision.at)
+                found = self._predict(own, cluster, ())
+                hosts = possible_hosts(found.verdict) if found is not None else []
+                if len(hosts) == 1:
+                    spec = msgspec.structs.replace(pod.spec, node_name=hosts[0])
+                    yield msgspec.structs.replace(cluster, pods=[*others, msgspec.structs.replace(pod, spec=spec)])
 
     def _predict(
         self,

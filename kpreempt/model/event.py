@@ -275,6 +275,12 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.note or self.message
 
     @property
+    def observed_at(self) -> datetime | None:
+        """When the reporter last observed it, in microseconds; ``None`` if it only has seconds."""
+        last = self.series.last_observed_time if self.series is not None else None
+        return last or self.event_time if self.event_time is not None else None
+
+    @property
     def last_time(self) -> datetime | None:
         """The last known time of the event; ``None`` if it has none."""
         times = (

@@ -5,15 +5,19 @@ changes nothing in its own status if the message stays the same. Such a preempti
 marked and deleted, and in events, whose times have microseconds (``pkg/scheduler/framework/preemption/executor.go`` and
 ``schedule_one.go`` of v1.36.3). A pod is not tried again before all of its victims are deleted, so an attempt that
 failed between two evictions separates two preemptions.
+
+A scheduler reports a failed attempt before it writes the pod's status, and an eviction after the API server has
+accepted it. These times show in which order it decided, and what it cannot have known.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from operator import attrgetter
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -25,6 +29,9 @@ from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
 # The scheduler marks its victims before or after writing the preemptor's nomination; events are even later.
 _EVICTION = timedelta(seconds=60)
+# A pod's status is written at once after the event, unless the API server or the recorder is slow.
+_REPORT = timedelta(seconds=1)
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Trace(NamedTuple):
@@ -34,7 +41,8 @@ class Trace(NamedTuple):
     tried in order of ``position`` if all were waiting: the most important first, then the one that waited longest.
     ``is_first`` means that the pod was seen when it was created and had not been unschedulable; only then is its place
     certain. ``nominated_node`` is the pod's if it stays the same. ``marks`` has the version at which each victim was
-    marked for deletion, if that was seen.
+    marked for deletion, if that was seen. ``written_by`` is a time at which it was written already, and ``reported_at``
+    when the scheduler reported that no node fits, if an event shows that. It was not decided before ``earliest``.
     """
 
     decision: TakenDecision
@@ -45,8 +53,11 @@ class Trace(NamedTuple):
     position: tuple[int, int]
     is_first: bool
     scheduler: str
+    written_by: datetime
     nominated_node: str = ""
     marks: Mapping[str, int] = NO_ENTRIES
+    reported_at: datetime | None = None
+    earliest: datetime = _LONG_AGO
 
     def surely_precedes(self, other: Trace) -> bool:
         """Return whether it was decided earlier, so that the scheduler knew of it when deciding on the other.
@@ -56,10 +67,18 @@ class Trace(NamedTuple):
         """
         if self.scheduler != other.scheduler:
             return False
+        if self.reported_at is not None and other.reported_at is not None:
+            return self.reported_at < other.reported_at
+        if self.is_written_before(other) or (self.reported_at is not None and self.reported_at <= other.earliest):
+            return True
         (importance, since), (others, others_since) = self.position, other.position
         if self.written < others_since:
             return True
         return self.is_first and other.is_first and since < others_since and importance <= others
+
+    def is_written_before(self, other: Trace) -> bool:
+        """Return whether it was written before the scheduler reported the other, whose decision takes no pause."""
+        return other.reported_at is not None and (self.reported_at or self.written_by) <= other.reported_at
 
     @property
     def preempts_on(self) -> str:
@@ -104,7 +123,7 @@ def eviction_of(event: Event, version: int, seen_at: datetime) -> Eviction:
         event.subject.uid,
         preemptor,
         match["node"] if match is not None else "",
-        event.event_time,
+        event.observed_at,
         version,
         seen_at,
         event.text.rstrip().endswith("(in kube-scheduler memory)."),
@@ -147,8 +166,8 @@ class Evidence(NamedTuple):
 
     ``attempts`` are the failed attempts to schedule a pod (by UID), in order, as far as events report them: repeated
     events only count. ``marks`` are those of each pod. ``waiting`` has the last line of each pod (by UID) that waited
-    for a node, with the version at which the pod was created or first seen, and ``bound`` and ``gone`` the versions at
-    which pods got their node and were deleted.
+    for a node, with the version at which the pod was created or first seen. ``bound``, ``gone`` and ``terminating``
+    have the versions at which pods got their node, were deleted, and began to be deleted.
     """
 
     evictions: Iterable[Eviction]
@@ -157,6 +176,7 @@ class Evidence(NamedTuple):
     waiting: Mapping[str, tuple[PodLine, int]]
     bound: Mapping[str, int]
     gone: Mapping[str, int]
+    terminating: Mapping[str, int]
 
     def ended(self, uid: str) -> int:
         """The version from which a pod did not wait for a node any more; 0 if unknown."""
@@ -169,6 +189,7 @@ def with_victims(traces: Sequence[Trace], evidence: Evidence) -> list[Trace]:
     Every victim belongs to the decision that evicted it first. Preemptions that only their victims show are added.
     """
     of_pod: defaultdict[str, list[int]] = defaultdict(list)
+    traces = list(_reported(traces, evidence))
     for index, trace in enumerate(traces):
         of_pod[trace.uid].append(index)
     found: list[Trace] = list(traces)
@@ -179,7 +200,7 @@ def with_victims(traces: Sequence[Trace], evidence: Evidence) -> list[Trace]:
             found[index] = _preempting(trace, trace.nominated_node)
     for preemptor, victims in _by_preemptor(evidence).items():
         own = [traces[index] for index in of_pod[preemptor]]
-        groups = list(_attempts_of(victims, own, evidence))
+        groups = _disentangled(_attempts_of(victims, own, evidence))
         taken: dict[int, list[_Victim]] = {}
         unmatched: list[list[_Victim]] = []
         for group, place in zip(groups, _matches(groups, own, evidence.ended(preemptor)), strict=True):
@@ -192,9 +213,47 @@ def with_victims(traces: Sequence[Trace], evidence: Evidence) -> list[Trace]:
         if preemptor in evidence.waiting:
             pod, since = evidence.waiting[preemptor]
             # A pod that is only evicted again was evicted by another decision.
-            hidden = (group for group in unmatched if not all(each.is_again for each in group))
-            found += (_hidden(pod, since, own, group, evidence) for group in hidden)
+            for group in unmatched:
+                if not all(each.is_again for each in group):
+                    own.append(_hidden(pod, since, own, group, evidence))
+                    found.append(own[-1])
     return sorted(found, key=lambda trace: trace.version)
+
+
+def _reported(traces: Iterable[Trace], evidence: Evidence) -> Iterator[Trace]:
+    """Yield the decisions, in their order, with the attempt of each, and the earliest time by which it was written.
+
+    A victim is terminating before the event that reports its eviction, and everything with a lower version is older.
+    """
+    bounds: list[tuple[int, datetime]] = []
+    marks = [(evidence.terminating.get(each.uid, 0), each.at) for each in evidence.evictions if each.at is not None]
+    for version, time in sorted(marks, reverse=True):
+        if not bounds or time < bounds[-1][1]:
+            bounds.append((version, time))
+    bounds.reverse()
+    reported: dict[str, datetime] = {}
+    for trace in traces:
+        later = bisect_left(bounds, trace.written, key=itemgetter(0))
+        written_by = min([trace.written_by, *(time for _, time in bounds[later : later + 1])])
+        earliest = reported.get(trace.uid, _LONG_AGO)
+        attempt = None
+        if trace.decision.decision is not DecisionKind.BOUND:
+            attempt = _attempt_of(trace, evidence.attempts.get(trace.uid, ()), earliest, written_by)
+        if attempt is not None:
+            reported[trace.uid] = attempt.at
+        yield trace._replace(
+            written_by=written_by, reported_at=attempt.at if attempt is not None else None, earliest=earliest
+        )
+
+
+def _attempt_of(trace: Trace, attempts: Sequence[Attempt], earliest: datetime, latest: datetime) -> Attempt | None:
+    """Return the attempt that a pod's status shows, of those after ``earliest`` and shortly before ``latest``.
+
+    Its event is written shortly before or after the status; others may be of attempts that changed nothing.
+    """
+    earlier = (attempts[index] for index in range(_before(attempts, latest) - 1, -1, -1))
+    near = takewhile(lambda each: each.at > earliest and latest - each.at <= _REPORT, earlier)
+    return min(near, key=lambda each: abs(each.version - trace.written), default=None)
 
 
 def _by_preemptor(evidence: Evidence) -> dict[str, list[_Victim]]:
@@ -234,6 +293,27 @@ def _attempts_of(victims: list[_Victim], own: list[Trace], evidence: Evidence) -
         yield group
 
 
+def _disentangled(groups: Iterable[list[_Victim]]) -> list[list[_Victim]]:
+    """Return the victims of each attempt if attempts overlap: a repeated attempt evicts the same pods once more.
+
+    A pod may be tried again as soon as its last victim is terminating, while its requests are still being answered.
+    """
+    found: list[list[_Victim]] = []
+    for group in groups:
+        repeated = {each.eviction.victim for each in group if each.is_again}
+        if len(found) > 1 and len(repeated) == len(group):
+            first, second = found[-2:]
+            of_first = [each for each in second if not each.is_again and each.eviction.victim in repeated]
+            overlaps = {each.eviction.victim for each in second if each.is_again} & {
+                each.eviction.victim for each in first
+            }
+            if overlaps and len(of_first) == len(group):
+                found[-2:] = [[*first, *of_first], [*(each for each in second if each not in of_first), *group]]
+                continue
+        found.append(group)
+    return found
+
+
 def _is_later(victim: _Victim, group: list[_Victim], own: list[Trace], evidence: Evidence) -> bool:
     """Return whether the pod was tried again between the victims of a group and this one."""
     eviction, last = victim.eviction, group[-1]
@@ -260,7 +340,7 @@ def _before(attempts: Sequence[Attempt], time: datetime) -> int:
 def _matches(groups: list[list[_Victim]], own: list[Trace], ended: int) -> list[int | None]:
     """Return the decision of each group among the pod's ``own``, or ``None`` if its status does not show it."""
     places: list[int | None] = [None] * len(groups)
-    near: list[tuple[timedelta, int, int]] = []
+    near: list[tuple[bool, timedelta, int, int]] = []
     for number, group in enumerate(groups):
         first = min(group, key=lambda each: each.version)
         for index, trace in enumerate(own):
@@ -268,10 +348,15 @@ def _matches(groups: list[list[_Victim]], own: list[Trace], ended: int) -> list[
                 between = sorted((trace.version, first.version))
                 is_next = not any(between[0] < each.version < between[1] for each in own)
                 distance = abs(trace.seen_at - first.seen_at)
+                is_early = False
+                if trace.reported_at is not None and group[0].eviction.at is not None:
+                    # The scheduler reports the attempt before evictions, unless they are very fast.
+                    distance = abs(group[0].at - trace.reported_at)
+                    is_early = group[0].at < trace.reported_at
                 if is_next and distance <= _EVICTION:
-                    near.append((distance, number, index))
+                    near.append((is_early, distance, number, index))
     used: set[int] = set()
-    for _, number, index in sorted(near):
+    for _, _, number, index in sorted(near):
         if places[number] is None and index not in used:
             places[number] = index
             used.add(index)
@@ -317,8 +402,10 @@ def _hidden(pod: PodLine, since: int, own: list[Trace], group: list[_Victim], ev
     uid = pod.metadata.uid
     first = min(group, key=lambda each: each.version)
     attempts = evidence.attempts.get(uid, ())
-    shown = [(first.version, first.seen_at)]
-    shown += [(each.version, each.seen_at) for each in attempts[: _before(attempts, first.at)][-1:]]
+    reported = {each.reported_at for each in own}
+    earlier = reversed(attempts[: _before(attempts, group[0].at)])
+    attempt = next((each for each in earlier if each.at not in reported), None)
+    shown = [(first.version, first.seen_at), *([(attempt.version, attempt.seen_at)] if attempt is not None else [])]
     shown += [(each.version, each.seen_at) for each in evidence.marks.get(pod.key, ()) if each.uid in ("", uid)]
     begins = max(since, *(evidence.bound.get(each.eviction.uid, 0) for each in group))
     version, seen = min(each for each in shown if each[0] > begins or each == shown[0])
@@ -335,6 +422,9 @@ def _hidden(pod: PodLine, since: int, own: list[Trace], group: list[_Victim], ev
         (-pod.spec.priority, before[-1].written if before else since),
         is_first=False,
         scheduler=pod.spec.scheduler_name,
+        written_by=min(seen, group[0].at),
+        earliest=max((each.reported_at or _LONG_AGO for each in before), default=_LONG_AGO),
+        reported_at=attempt.at if attempt is not None else None,
         nominated_node=first.eviction.node,
     )
     return _evicting(trace, group)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import islice, takewhile
-from operator import attrgetter
+from math import inf
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -37,6 +38,7 @@ from kpreempt.verdict.verify import DecisionKind
 _MEANWHILE = timedelta(seconds=2)
 _EVENTS = timedelta(seconds=10)
 _REMEMBERED = 64
+_MAX_VANISHING = 8
 
 
 class _AppliedChange(NamedTuple):
@@ -48,6 +50,15 @@ class _AppliedChange(NamedTuple):
     after: Record | None
     version: int
     seen_at: datetime
+
+    @property
+    def marked_uid(self) -> str:
+        """The UID of the pod that began to terminate, or an empty string."""
+        before, after = self.before, self.after
+        if not isinstance(after, Pod) or after.metadata.deletion_timestamp is None:
+            return ""
+        was_terminating = before is not None and before.metadata.deletion_timestamp is not None
+        return "" if was_terminating else after.metadata.uid
 
 
 class Situation:
@@ -67,13 +78,15 @@ class Situation:
         # No decision before the pod was created.
         self.meanwhile: Sequence[_AppliedChange] = recent[own[-1] + 1 :] if own else recent
         near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
-        # The scheduler knew its own earlier decisions, but not its later ones.
-        self._known = [each for each in near if each.written < trace.version and each.surely_precedes(trace)]
-        unsure = [
-            each
+        # The scheduler knew its own earlier decisions, but not its later ones. Others may be written first.
+        self._sure = [(each, True) for each in near if each.surely_precedes(trace)]
+        self._sure += [
+            (each, False)
             for each in near
-            if not (each.surely_precedes(trace) if each.written < trace.version else trace.surely_precedes(each))
+            if trace.surely_precedes(each) and (each.written > trace.version or trace.is_written_before(each))
         ]
+        sure = {id(each) for each, _ in self._sure}
+        unsure = [each for each in near if id(each) not in sure]
         # In the order in which they were written, and in which they were tried, with the number of earlier ones.
         by_position = sorted(unsure, key=lambda each: each.position)
         self._orders = {
@@ -95,6 +108,46 @@ class Situation:
         return {key for _, key in takewhile(lambda mark: mark[0] <= seen + _MEANWHILE, islice(marks, first, None))}
 
     @property
+    def unknown_changes(self) -> list[int]:
+        """How many of the last changes the scheduler did not know: none, what is certain, and as late as the recorder.
+
+        It did not know what was written after it reported the decision, nor evictions that it had not yet completed. It
+        evicts no pods that it knows to be terminating.
+        """
+        at, num_changes = self.trace.reported_at or self.trace.written_by, len(self.meanwhile)
+        first_later = self._replay.version_after(at)
+        evicted, again = self._replay.evicted, self.trace.decision.already_evicted
+        known = next(
+            (
+                index
+                for index, each in enumerate(self.meanwhile)
+                if each.version >= first_later
+                or (each.marked_uid and (evicted.get(each.marked_uid, at) > at or "/".join(each.key) in again))
+            ),
+            num_changes,
+        )
+        received = known
+        # A pod that was decided on before was known.
+        decided = {each.uid for each, is_known in self._sure if is_known}
+        while received and self.meanwhile[received - 1].seen_at > at:
+            change = self.meanwhile[received - 1]
+            if change.before is None and isinstance(change.after, Pod) and change.after.metadata.uid in decided:
+                break
+            received -= 1
+        return list(dict.fromkeys([0, num_changes - known, num_changes - received]))
+
+    def vanishing(self, cluster: ClusterSnapshot) -> Iterator[tuple[Pod, bool]]:
+        """Yield nominated pods that were soon deleted without a node, and whether they may have been gone already."""
+        first_later = self._replay.version_after(self.trace.reported_at or self.trace.written_by)
+        nominated = (
+            pod for pod in cluster.pods if pod.status.nominated_node_name and pod.metadata.uid != self.trace.uid
+        )
+        gone = ((pod, self._replay.unbound.get(pod.metadata.uid)) for pod in nominated)
+        soon = ((pod, mark) for pod, mark in gone if mark and mark.seen_at - self.trace.seen_at <= _MEANWHILE)
+        for pod, mark in islice(soon, _MAX_VANISHING):
+            yield pod, mark.version < first_later
+
+    @property
     def num_decisions(self) -> int:
         """The number of decisions about the pod that show at about that time, with this one."""
         times = self._replay.decided[self.trace.uid]
@@ -114,6 +167,10 @@ class Situation:
         """
         near, before = self._orders[by_position]
         return before, len(near) - before
+
+    def cluster_as_written(self) -> ClusterSnapshot:
+        """Return the cluster just before the decision, with what was written by then."""
+        return self._replay.snapshot({}, self.trace.seen_at)
 
     def cluster(self, undone: int = 0, bound: int = 0, *, by_position: bool = False) -> ClusterSnapshot:
         """Return the cluster without the last ``undone`` changes, and with ``bound`` more (or fewer) pods bound.
@@ -149,7 +206,7 @@ class Situation:
         """Yield the decisions that are not as in the state without the last changes, and whether they are there."""
         known = min((each.version for each in self._last(undone)), default=self.trace.version)
         unsure, before = self._orders[by_position]
-        yield from ((each, True) for each in self._known if each.written >= known)
+        yield from ((each, is_there) for each, is_there in self._sure if is_there != (each.written < known))
         for index, each in enumerate(unsure):
             is_there = index < before + bound
             if is_there != (each.written < known):
@@ -187,6 +244,9 @@ class Replay:
         self.gaps = run.gaps
         self.marks = run.marks
         self.ends = run.ends
+        self.evicted = run.evicted
+        self.unbound = run.unbound
+        self._reports = run.reports
         # A pod that is nominated to the same node again changes nothing.
         bindings = (each for each in run.traces if each.decision.node and not each.nominated_node)
         self._bindings = sorted(bindings, key=attrgetter("written"))
@@ -219,6 +279,11 @@ class Replay:
             if trace is None:
                 return
             self._apply(change)
+
+    def version_after(self, at: datetime) -> float:
+        """Return a version from which on everything was written after a time."""
+        later = bisect_right(self._reports, at, key=itemgetter(0))
+        return self._reports[later][1] if later < len(self._reports) else inf
 
     def bindings_around(self, trace: Trace) -> list[Trace]:
         """Return the bindings shortly before and after that may have been decided in the opposite order."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kpreempt.model.event import FAILED_SCHEDULING, PREEMPTED, Event
@@ -18,6 +19,8 @@ from kpreempt.snapshot.recording.segments import Segment, segments_in
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
 _POD_LINE = b'"kind":"Pod",'
+# More than the clocks of a scheduler and a recorder may differ.
+_CLOCKS = timedelta(hours=1)
 
 
 class Gap(NamedTuple):
@@ -31,13 +34,19 @@ class Gap(NamedTuple):
 class Run(NamedTuple):
     """Segments that were watched without a break, with the decisions in the order in which they show.
 
-    ``marks`` has the times at which pods (``namespace/name``) were marked for deletion, in order.
+    ``marks`` has the times at which pods (``namespace/name``) were marked for deletion, in order. ``reports`` are the
+    times of the scheduler's events, in order, with the lowest version of this or any later event: what has at least
+    that version was written later. ``evicted`` has the time at which each pod's eviction was reported, and ``unbound``
+    the deletion of each pod that never got a node, both by UID.
     """
 
     segments: list[Segment]
     traces: list[Trace]
     gaps: list[Gap]
     marks: list[tuple[datetime, str]]
+    reports: list[tuple[datetime, int]]
+    evicted: dict[str, datetime]
+    unbound: dict[str, Mark]
     begins: datetime
     ends: datetime
 
@@ -77,7 +86,8 @@ class _Reader:
         self._preemptors: dict[str, tuple[PodLine, int]] = {}
         self._uids: dict[str, str] = {}
         self._bound: dict[str, int] = {}
-        self._gone: dict[str, int] = {}
+        self._gone: dict[str, Mark] = {}
+        self._terminating: dict[str, int] = {}
         # Pods without a node, with the version since which each waits; and terminating pods.
         self._waiting: dict[str, PodLine] = {}
         self._since: dict[str, int] = {}
@@ -111,32 +121,60 @@ class _Reader:
                 if key not in self._leaving:
                     self._marks[key].append(Mark(change.version, change.seen))
                 self._leaving.discard(key)
-                self._gone[self._uids.pop(key, "")] = change.version
+                self._gone[self._uids.pop(key, "")] = Mark(change.version, change.seen)
                 self._forget(key)
             elif change.kind == "Pod" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
                 self._note_pod(change)
 
     def run(self) -> Run:
         """Return the run, with victims if events name them."""
+        attempts, evictions = self._reports()
         evidence = Evidence(
-            self._evictions,
-            {uid: sorted(attempts) for uid, attempts in self._attempts.items()},
+            evictions,
+            attempts,
             self._marks,
             self._preemptors,
             self._bound,
-            self._gone,
+            {uid: mark.version for uid, mark in self._gone.items()},
+            self._terminating,
         )
         traces = with_victims(self._traces, evidence)
         leaving = sorted((mark.seen_at, key) for key, of_pod in self._marks.items() for mark in of_pod)
-        return Run(self._segments, traces, self._gaps, leaving, self._begins, self._ends)
+        reports = [(each.at, each.version) for of_pod in attempts.values() for each in of_pod]
+        reports += [(each.at, each.version) for each in evictions if each.at is not None]
+        reports.sort(reverse=True)
+        lowest = itertools.accumulate((version for _, version in reports), min)
+        reports = [(at, version) for (at, _), version in zip(reports, lowest, strict=True)][::-1]
+        evicted = {each.uid: each.at for each in reversed(evictions) if each.at is not None and not each.in_memory}
+        unbound = {uid: mark for uid, mark in self._gone.items() if uid in self._preemptors and uid not in self._bound}
+        return Run(self._segments, traces, self._gaps, leaving, reports, evicted, unbound, self._begins, self._ends)
+
+    def _reports(self) -> tuple[dict[str, list[Attempt]], list[Eviction]]:
+        """Return the attempts of each pod and the evictions with their times by the recorder's clock.
+
+        The fastest event took as long as the fastest watch needs, if both clocks agree. Times that are far from when
+        the event was seen mean nothing.
+        """
+        delays = [each.seen_at - each.at for of_pod in self._attempts.values() for each in of_pod]
+        delays += [each.seen_at - each.at for each in self._evictions if each.at is not None]
+        fastest = min((each for each in delays if abs(each) <= _CLOCKS), default=timedelta())
+        attempts = {
+            uid: sorted(
+                each._replace(at=each.at + fastest) for each in of_pod if abs(each.seen_at - each.at) <= _CLOCKS
+            )
+            for uid, of_pod in self._attempts.items()
+        }
+        evictions = []
+        for each in self._evictions:
+            is_known = each.at is not None and abs(each.seen_at - each.at) <= _CLOCKS
+            evictions.append(each._replace(at=each.at + fastest if each.at is not None and is_known else None))
+        return attempts, evictions
 
     def _note_event(self, change: Change, event: Event) -> None:
         if event.reason == PREEMPTED:
             self._evictions.append(eviction_of(event, change.version, change.seen))
-        elif event.reason == FAILED_SCHEDULING and event.event_time is not None:
-            # Of a repeated event, the last time is new.
-            last = event.series.last_observed_time if event.series is not None else None
-            attempt = Attempt(last or event.event_time, change.version, change.seen)
+        elif event.reason == FAILED_SCHEDULING and event.observed_at is not None:
+            attempt = Attempt(event.observed_at, change.version, change.seen)
             self._attempts[event.subject.uid].append(attempt)
 
     def _note_pod(self, change: Change) -> None:
@@ -148,6 +186,8 @@ class _Reader:
             self._leaving.add(key)
             self._marks[key].append(Mark(change.version, change.seen, pod.metadata.uid))
         uid = self._uids[key] = pod.metadata.uid
+        if pod.metadata.deletion_timestamp is not None:
+            self._terminating.setdefault(uid, change.version)
         before = self._waiting.pop(key, None)
         if before is not None and before.metadata.uid == pod.metadata.uid:
             self._note_decision(change, key, before, pod)
@@ -190,6 +230,7 @@ class _Reader:
                 (-pod.spec.priority, since),
                 since > 0 and not before.rejection and not before.status.nominated_node_name,
                 pod.spec.scheduler_name,
+                change.seen,
                 nominated if kind is DecisionKind.UNSCHEDULABLE and pod.may_have_preempted else "",
             )
         )
