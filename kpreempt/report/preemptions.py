@@ -39,7 +39,7 @@ def preempted(each: PreemptionsBetween, now: datetime | None) -> str:
         preemptor, victim = _without_namespace(preemptor), _without_namespace(victim)
     inversion = each.inversion
     if inversion is not None:
-        preemptor += f" (priority {inversion.preemptor_priority:,})"
+        preemptor += _priority_of_preemptors(inversion, each.pods)
     words = f"{preemptor} preempted {count(each.pods, 'pod')} of {victim}"
     if each.since is not None and each.until is not None and each.until - each.since >= _REPEATED:
         words += f" since {format_time(each.since)}, the last{ago(each.until, now)}"
@@ -55,7 +55,22 @@ def _inverted(inversion: PriorityInversion) -> str:
     if inversion.is_class_newer:
         why = f" (their PriorityClass {name} is younger than the victims)"
     took = " and took the room" if inversion.nodes else ""
-    return f"their replacements have priority {inversion.priority:,}{why}{took}"
+    unknown = ""
+    if inversion.preemptor_priority is None:
+        unknown = "; the preemptors are gone, so it is not known whether that is higher than theirs"
+    elif inversion.unknown_priorities:
+        unknown = (
+            f"; {count(inversion.unknown_priorities, 'eviction')} had a preemptor that is gone, of unknown priority"
+        )
+    return f"their replacements have priority {inversion.priority:,}{why}{took}{unknown}"
+
+
+def _priority_of_preemptors(inversion: PriorityInversion, evictions: int) -> str:
+    if inversion.preemptor_priority is None:
+        return ""
+    derived = ", as its other pods" if inversion.is_derived else ""
+    are_gone = "; the preemptors are gone" if inversion.gone_preemptors == evictions else ""
+    return f" (priority {inversion.preemptor_priority:,}{derived}{are_gone})"
 
 
 def _without_namespace(workload: str) -> str:

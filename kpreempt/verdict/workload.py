@@ -195,14 +195,20 @@ class PriorityInversion(SparseRecord, frozen=True, kw_only=True):
     """Evicted pods whose replacements are more important than the pods that they were evicted for.
 
     ``pods`` replacements have at least ``priority``, from ``priority_class_name`` if they name a class, and the
-    preemptors have ``preemptor_priority``. ``is_class_newer``: the class was created after the controller of the
+    preemptors have ``preemptor_priority``, ``None`` if all are gone and it is not known whether the replacements are
+    more important. ``gone_preemptors`` is the number of evictions whose preemptor is gone; the priority of
+    ``unknown_priorities`` of these is not known. ``is_derived``: it is that of other pods of their controllers.
+    ``is_class_newer``: the class was created after the controller of the
     evicted pods, so that these got their priority from an earlier class of that name. Replacements run on ``nodes``,
     from which pods were evicted.
     """
 
-    preemptor_priority: int
+    preemptor_priority: int | None
     priority: int
     pods: int
+    is_derived: bool = False
+    gone_preemptors: int = 0
+    unknown_priorities: int = 0
     priority_class_name: str = ""
     is_class_newer: bool = False
     nodes: list[str] = []
@@ -211,8 +217,9 @@ class PriorityInversion(SparseRecord, frozen=True, kw_only=True):
 class PreemptionsBetween(SparseRecord, frozen=True, kw_only=True):
     """How many ``pods`` of the workload ``victim`` were evicted for pods of the workload ``preemptor``, and when.
 
-    A workload is ``Deployment shop/web``, or ``Pod shop/web`` if nothing controls the pod. ``since`` is the time of
-    the first eviction and ``until`` of the last one, as far as the input shows.
+    A workload is ``Deployment shop/web``, or ``Pod shop/web`` if nothing controls the pod. A preemptor that is gone may
+    be known by its UID only (``Pod UID``). ``since`` is the time of the first eviction and ``until`` of the last one,
+    as far as the input shows.
     """
 
     preemptor: str

@@ -165,39 +165,54 @@ class PastPreemptions:
 
     def _workload_of_preemptor(self, preemptor: PodLocation) -> str:
         if not preemptor.pod:
-            return ""
+            return f"Pod {preemptor.uid}" if preemptor.uid else ""
         pod = self._pods.get(preemptor.pod)
         if pod is not None and preemptor.uid in ("", pod.metadata.uid):
             return self._workload_of(pod)
         owner = self._owner_by_name(preemptor.pod)
         return self._workloads[owner] if owner is not None else f"Pod {preemptor.pod}"
 
+    def _priority_like(self, preemptor: PodLocation) -> int | None:
+        """The priority of a preemptor that is gone, if all pods of its controller have the same."""
+        owner = self._owner_by_name(preemptor.pod)
+        found = {pod.priority for pod in self._by_owner[owner]} if owner is not None else set()
+        return found.pop() if len(found) == 1 else None
+
     def _inversion(self, evicted: list[_Evicted]) -> PriorityInversion | None:
-        """Whether replacements of the evicted pods are more important than all pods that these were evicted for."""
-        priorities = [each.preemptor.priority for each in evicted]
-        if None in priorities:
-            # A preemptor is gone.
-            return None
-        most = max(priority for priority in priorities if priority is not None)
+        """Whether replacements of the evicted pods are more important than the pods that these were evicted for.
+
+        Preemptors of unknown priority do not count, unless it is known of none.
+        """
+        own = [each.preemptor.priority for each in evicted]
+        # Of preemptors that are gone, what their controller's other pods have.
+        derived = [self._priority_like(each.preemptor) if each.preemptor.priority is None else None for each in evicted]
+        known = [priority for priority in (*own, *derived) if priority is not None]
+        most = max(known, default=None)
         since = min(_second(each.at) for each in evicted)
         owners, uids = {each.owner for each in evicted if each.owner is not None}, {each.uid for each in evicted}
         replacements = [
             pod
             for owner in owners
             for pod in self._by_owner[owner]
-            if pod.is_active and pod.metadata.uid not in uids and pod.priority > most and _is_between(pod, since, None)
+            if pod.is_active and pod.metadata.uid not in uids and _is_between(pod, since, None)
         ]
-        if not replacements:
-            return None
+        replacements = [pod for pod in replacements if most is None or pod.priority > most]
         names = {pod.spec.priority_class_name for pod in replacements}
         class_name = names.pop() if len(names) == 1 else ""
+        is_class_newer = self._is_class_newer(class_name, owners)
+        # Without the preemptors' priority, only other priorities than those of the evicted pods are noticeable.
+        if not replacements or (most is None and not is_class_newer):
+            return None
         nodes = {each.node for each in evicted}
         return PriorityInversion(
             preemptor_priority=most,
+            is_derived=any(priority is not None for priority in derived),
+            gone_preemptors=own.count(None),
+            unknown_priorities=len(evicted) - len(known),
             priority=min(pod.priority for pod in replacements),
             pods=len(replacements),
             priority_class_name=class_name,
-            is_class_newer=self._is_class_newer(class_name, owners),
+            is_class_newer=is_class_newer,
             nodes=sorted({pod.spec.node_name for pod in replacements} & nodes - {""}),
         )
 

@@ -12,7 +12,9 @@ from kpreempt.analysis.evictions.workloads import PastPreemptions
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event
 from kpreempt.model.pod import Pod, PodSpec
-from kpreempt.report.preemptions import replaces
+from kpreempt.model.policy import PriorityClass
+from kpreempt.model.workloads import ReplicaSet
+from kpreempt.report.preemptions import preempted, replaces
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 NOW = START + timedelta(minutes=3)
@@ -164,4 +166,79 @@ def test_only_repeated_preemptions_are_listed_unless_they_were_in_vain() -> None
         2,
         START + timedelta(seconds=0.5),
         START + timedelta(seconds=100),
+    )
+
+
+def named(pod: Pod) -> Event:
+    """An event that has the name of a pod that is gone."""
+    about = {"kind": "Pod", "namespace": "shop", "name": pod.metadata.name, "uid": pod.metadata.uid}
+    return msgspec.convert({"reason": "FailedScheduling", "involvedObject": about}, Event)
+
+
+GONE = a_pod("api-2k4wd", -1, owner="api")
+CLASS = msgspec.convert({"metadata": {"name": "tmpl", "creationTimestamp": START.isoformat()}}, PriorityClass)
+WEB = msgspec.convert(
+    {"metadata": {"namespace": "shop", "name": "web", "creationTimestamp": (START - timedelta(hours=1)).isoformat()}},
+    ReplicaSet,
+)
+
+
+@pytest.mark.parametrize(
+    ("others", "events", "classes", "expected"),
+    [
+        pytest.param(
+            [a_pod("api-z8fdl", 5, owner="api", priority=7)],
+            [named(GONE), evicted(OLD, 0.5, GONE)],
+            [],
+            "ReplicaSet api (priority 7, as its other pods; the preemptors are gone) preempted 1 pod of ReplicaSet web "
+            "2m59s ago; their replacements have priority 11 (PriorityClass tmpl)",
+            id="the preemptor's controller has other pods",
+        ),
+        pytest.param(
+            [a_pod("api-z8fdl", 5, owner="api", priority=7), a_pod("api-xxnnc", 5, owner="api", priority=12)],
+            [named(GONE), evicted(OLD, 0.5, GONE)],
+            [],
+            "",
+            id="they have different priorities",
+        ),
+        pytest.param(
+            [],
+            [named(GONE), evicted(OLD, 0.5, GONE)],
+            [CLASS],
+            "Pod api-2k4wd preempted 1 pod of ReplicaSet web 2m59s ago; their replacements have priority 11 (their "
+            "PriorityClass tmpl is younger than the victims); the preemptors are gone, so it is not known whether that "
+            "is higher than theirs",
+            id="nothing says what the preemptor's priority was, but the victims had another",
+        ),
+        pytest.param(
+            [],
+            [evicted(OLD, 0.5, GONE)],
+            [CLASS],
+            "Pod uid-api-2k4wd--1 preempted 1 pod of ReplicaSet shop/web 2m59s ago; their replacements have priority "
+            "11 (their PriorityClass tmpl is younger than the victims); the preemptors are gone, so it is not known "
+            "whether that is higher than theirs",
+            id="only the UID of the preemptor is known",
+        ),
+        pytest.param([], [named(GONE), evicted(OLD, 0.5, GONE)], [], "", id="nothing suggests an inversion"),
+    ],
+)
+def test_an_inversion_whose_preemptors_are_gone_says_what_is_known(
+    others: list[Pod], events: list[Event], classes: list[PriorityClass], expected: str
+) -> None:
+    replacement = a_pod("web-7tt69", 1, priority=11)
+    spec = msgspec.structs.replace(replacement.spec, priority_class_name="tmpl")
+    pods = [msgspec.structs.replace(replacement, spec=spec), *others]
+    cluster = ClusterSnapshot(pods=pods, events=events, priority_classes=classes, replica_sets=[WEB])
+    found = PastPreemptions(cluster).between(pods, least=2)
+    assert [preempted(each, NOW) for each in found] == ([expected] if expected else [])
+
+
+def test_an_inversion_counts_preemptors_of_unknown_priority() -> None:
+    known = a_pod("api-z8fdl", -1, owner="api", priority=7)
+    pods = [known, a_pod("api-xxnnc", 5, owner="api", priority=12), a_pod("web-7tt69", 1, priority=11)]
+    events = [named(GONE), evicted(OLD, 0.5, known), evicted(OTHER, 0.6, GONE)]
+    (found,) = PastPreemptions(ClusterSnapshot(pods=pods, events=events)).between(pods)
+    assert preempted(found, NOW) == (
+        "ReplicaSet api (priority 7) preempted 2 pods of ReplicaSet web 2m59s ago; their replacements have priority "
+        "11; 1 eviction had a preemptor that is gone, of unknown priority"
     )
