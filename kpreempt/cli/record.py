@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -31,14 +32,14 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.lists import read_cluster
 from kpreempt.snapshot.live.watching import Start, Watches
-from kpreempt.snapshot.recording.as_of import RecordingInfo, info_of
+from kpreempt.snapshot.recording.as_of import RecordingInfo, info_of, missing_from
 from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
 from kpreempt.snapshot.recording.segments import Limits, Segments, is_recording
 from kpreempt.snapshot.write import DumpHeader
-from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import RecordRequest
+    from kpreempt.model.cluster import ClusterSnapshot
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
@@ -73,16 +74,18 @@ def record(request: RecordRequest) -> int:
         base_every=_duration("--base-every", request.base_every),
     )
     seconds = None if request.duration is None else seconds_of("--for", request.duration)
+    # A short recording says so at its end.
+    note = _note_missing if seconds is None and not request.quiet else _note_nothing
     if request.source is not None:
         _redact(request.source, request)
     elif request.redact:
         clear = request.to.rstrip("/") + _CLEAR
         _reject_existing_recording(clear)
-        record_into(clear, request.connection, limits, seconds)
+        record_into(clear, request.connection, limits, seconds, note)
         _redact(clear, request)
         shutil.rmtree(clear)
     else:
-        record_into(request.to, request.connection, limits, seconds)
+        record_into(request.to, request.connection, limits, seconds, note)
     if not request.quiet:
         write_to_stderr(_describe(request.to, info_of(request.to)))
     return 0
@@ -91,6 +94,15 @@ def record(request: RecordRequest) -> int:
 def seconds_of(option: str, text: str) -> float:
     """Return the seconds in an option's duration. Raises ``UsageError``."""
     return _duration(option, text).total_seconds()
+
+
+def _note_nothing(_cluster: ClusterSnapshot) -> None:
+    """Accept any cluster."""
+
+
+def _note_missing(cluster: ClusterSnapshot) -> None:
+    """Say what the recording will lack."""
+    write_to_stderr("".join(f"{printable(line)}\n" for line in missing_from(cluster)))
 
 
 def _reject_existing_recording(folder: str) -> None:
@@ -120,24 +132,39 @@ def _redact(source: str, request: RecordRequest) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def record_into(folder: str, flags: ConnectionFlags, limits: Limits, seconds: float | None) -> None:
-    """Record the live cluster into a directory for some seconds, or until Ctrl-C. Raises any read error."""
+def record_into(
+    folder: str,
+    flags: ConnectionFlags,
+    limits: Limits,
+    seconds: float | None,
+    note: Callable[[ClusterSnapshot], None],
+) -> None:
+    """Record the live cluster into a directory for some seconds, or until Ctrl-C. Raises any read error.
+
+    ``note`` gets the cluster before it is recorded, and may raise an error.
+    """
     end = None if seconds is None else time.monotonic() + seconds
     live = live_connection([], flags)
     assert live is not None
     segments = Segments(folder, limits)
     try:
-        _record(flags, live, segments, end)
+        _record(flags, live, segments, end, note)
     finally:
         segments.close()
 
 
-def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: float | None) -> None:
+def _record(
+    flags: ConnectionFlags,
+    live: Connection,
+    segments: Segments,
+    end: float | None,
+    note: Callable[[ClusterSnapshot], None],
+) -> None:
     """Record until ``end`` (on the monotonic clock) or until Ctrl-C."""
     progress, api = Progress(), Api(live)
     watches = Watches(api, reconnect=lambda: connect(flags, os.environ))
     try:
-        recorder = _begin(api, watches, segments, progress)
+        recorder = _begin(api, watches, segments, progress, note)
         with _Ending(end) as ending:
             try:
                 while not ending.is_due:
@@ -200,8 +227,10 @@ class _Ending:
         self._before = {}
 
 
-def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -> Recorder:
-    """List the cluster, write it as the first base, and watch it from there."""
+def _begin(
+    api: Api, watches: Watches, segments: Segments, progress: Progress, note: Callable[[ClusterSnapshot], None]
+) -> Recorder:
+    """List the cluster, write it as the first base, and watch it from there; kinds of one namespace only there."""
     taken_at = datetime.now(UTC)
     lines = Lines(is_kept, partial(kept, salt=secrets.token_hex(_SALT)))
     reading = read_cluster(
@@ -219,10 +248,13 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         ),
         packs=lines.of_document,
     )
-    require(reading.cluster, "Node", "recording")
+    note(reading.cluster)
+    unread = reading.cluster.unread
     source = api.connection.server
     starts = {
-        Stream(RECORDED[kind], selector): Start(api_version, version_number(version, source))
+        Stream(RECORDED[kind], selector): Start(
+            api_version, version_number(version, source), unread[kind].namespace if kind in unread else ""
+        )
         for (kind, selector), (api_version, version) in reading.starts.items()
         if kind in RECORDED
     }
@@ -231,7 +263,7 @@ def _begin(api: Api, watches: Watches, segments: Segments, progress: Progress) -
         taken_at=taken_at,
         kpreempt_version=__version__,
         assumptions=reading.assumptions,
-        unread=reading.cluster.unread,
+        unread=unread,
         listed=reading.cluster.listed,
     )
     holder, _ = watches.holder()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot.recording.segments import Limits
 from kpreempt.snapshot.redact import redaction_of
 from kpreempt.snapshot.write import line_of
+from kpreempt.verdict.unread import require
 from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verification
 
 if TYPE_CHECKING:
@@ -56,7 +58,9 @@ def verify(request: VerifyRequest) -> int:
         if folder is None:
             assert request.duration is not None
             folder = stack.enter_context(TemporaryDirectory(prefix="kpreempt-"))
-            record_into(folder, request.connection, Limits(), seconds_of("--for", request.duration))
+            seconds = seconds_of("--for", request.duration)
+            # Recording would be in vain.
+            record_into(folder, request.connection, Limits(), seconds, partial(require, kind="Node", what="prediction"))
         progress = Progress()
         stack.callback(progress.close)
         name = name_of(folder)

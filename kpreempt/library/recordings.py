@@ -6,6 +6,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kpreempt.errors import ConfigurationError, InputError, NotFoundError, UsageError
 from kpreempt.files import name_of
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
@@ -61,11 +63,16 @@ def who_evicted(context: Context, request: WhoEvicted) -> Answered:
 def _reconstructed(context: Context, request: WhoEvicted, found: EvictionsOfPod) -> EvictionsOfPod:
     """Return the answer with each preemption explained by the earlier cluster, if that is known."""
     preemptions = [each.preemption for each in found.items if each.preemption is not None]
-    preemptors = [each.preemptor.pod for each in preemptions if each.preemptor is not None]
+    preemptors = [each.preemptor.pod for each in preemptions if each.preemptor is not None and each.preemptor.pod]
     if not request.read_before or not (earlier := request.read_before(preemptors)):
         return found
     from kpreempt.analysis.preempted_by import reconstruct
+    from kpreempt.model.cluster import cannot_simulate
+    from kpreempt.verdict.unread import unread_of
 
+    if cannot_simulate(earlier.cluster):
+        unread = unread_of(earlier.cluster, ("Node", "Pod"))
+        return msgspec.structs.replace(found, assumptions=list(dict.fromkeys([*found.assumptions, *unread])))
     # The scheduler had that cluster's version.
     factory = context.scheduler
     configured = factory.on(earlier.cluster)
@@ -110,15 +117,20 @@ def history(context: Context, request: History) -> Answered:
 
 
 def verify(context: Context, request: Verify) -> Answered:
-    """Compare each decision in a recording with its prediction. Raises ``InputError``."""
+    """Compare each decision in a recording with its prediction.
+
+    Raises ``InputError`` if there is none, or if it has no nodes or not all pods.
+    """
     from kpreempt.admission import apply_object_defaults
     from kpreempt.analysis.verification import Judge, Tally
     from kpreempt.snapshot.recording.replay import Replay
     from kpreempt.snapshot.recording.runs import runs_of
+    from kpreempt.verdict.unread import require
 
     judge = Judge(partial(_scheduler_on, context.scheduler), is_configured=request.is_configured)
     tally, times, done, total = Tally(), list[datetime](), 0, 0
     for run in runs_of(request.recording):
+        require(run.segments[0].header_cluster()[0], "Node", "prediction")
         times += run.begins, run.ends
         total += len(run.traces)
         for situation in Replay(run, request.input_limits, apply_object_defaults).situations():

@@ -6,11 +6,12 @@ import shlex
 
 from kpreempt.report.amounts import count, format_time
 from kpreempt.report.blocks import Block, Code, Phrase, Report, Section, Sentence, Span, strong
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.preemptions import preemptions_section
 from kpreempt.report.terminations import brief
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
+from kpreempt.verdict.unread import missing_permissions
 
 
 def report(answer: History, _options: RenderOptions) -> Report:
@@ -22,12 +23,17 @@ def report(answer: History, _options: RenderOptions) -> Report:
         if step.command:
             blocks.append(Code(f"kpreempt {shlex.join(step.command)}", is_command=True))
     number = count(len(answer.items), "step")
+    lacks = missing_permissions(answer.assumptions)
     return Report(
-        lead=(strong(answer.subject), f": {number if answer.items else 'nothing recorded'}."),
+        lead=(
+            strong(answer.subject),
+            f": {number if answer.items else 'nothing recorded'}.{f' {lacks}' if lacks else ''}",
+        ),
         facts=[f"{format_time(answer.begins)} to {format_time(answer.ends)}"],
         sections=[
             preemptions_section(answer.preemptions, answer.ends, 2),
             Section("STEPS", blocks=blocks, priority=1),
+            *assumption_sections(answer.assumptions),
         ],
         command="history",
         is_complete=True,

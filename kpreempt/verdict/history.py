@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from kpreempt.verdict.base import Record
-from kpreempt.verdict.records import API_VERSION
+from kpreempt.verdict.records import API_VERSION, Assumption
 from kpreempt.verdict.who_evicted import PodTermination
 from kpreempt.verdict.workload import PreemptionsBetween
 
@@ -57,7 +57,8 @@ class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
 class History(Record, frozen=True, kw_only=True):
     """What happened to ``subject`` (``pod shop/api``) in a recording from ``begins`` to ``ends``, oldest first.
 
-    ``preemptions`` are those by and of the workloads of its pods, if at least two pods were evicted.
+    ``preemptions`` are those by and of the workloads of its pods, if at least two pods were evicted. ``assumptions``
+    are about kinds of which the recording lacks objects.
     """
 
     api_version: str = API_VERSION
@@ -67,3 +68,4 @@ class History(Record, frozen=True, kw_only=True):
     ends: datetime
     items: list[HistoryEvent] = []
     preemptions: list[PreemptionsBetween] = []
+    assumptions: list[Assumption] = []

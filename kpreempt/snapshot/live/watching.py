@@ -49,10 +49,14 @@ News = Queue[WatchReport | KpreemptError]
 
 
 class Start(msgspec.Struct, frozen=True):
-    """The start of a watch: the API version that serves the stream, and the resource version of its list."""
+    """The start of a watch: the API version that serves the stream, and the resource version of its list.
+
+    Only objects of the ``namespace`` are watched, if it is given.
+    """
 
     api_version: str
     version: int
+    namespace: str = ""
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -141,7 +145,7 @@ class Watches:
 
     def _watch(self, stream: Stream, start: Start) -> None:
         version, failures = start.version, 0
-        path = path_of(stream.kind, start.api_version)
+        path = path_of(stream.kind, start.api_version, start.namespace)
         query = {"fieldSelector": stream.selector} if stream.selector else {}
         while not self._is_over:
             is_running = False
@@ -158,7 +162,7 @@ class Watches:
                     self._wait(failures)
                     failures += 1
             except _ExpiredError:
-                version = self._relist(stream)
+                version = self._relist(stream, start.namespace)
             except ClusterError as error:
                 if error.status in _HTTP_REJECTED and stream.kind.name in INDISPENSABLE:
                     raise
@@ -168,12 +172,12 @@ class Watches:
                 self._wait(failures, error)
                 failures += 1
 
-    def _relist(self, stream: Stream) -> int:
+    def _relist(self, stream: Stream, namespace: str) -> int:
         """List the stream again, retrying as often as necessary, and return its version."""
         failures = 0
         while not self._is_over:
             try:
-                listing = Listing(stream.kind, "", selector=stream.selector)
+                listing = Listing(stream.kind, "", selector=stream.selector, namespace=namespace)
                 objects: list[msgspec.Raw] = []
                 while True:
                     page = listing.next_page(self._api)

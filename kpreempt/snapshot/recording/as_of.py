@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of
-from kpreempt.model.cluster import REDACTED_AT, PodOrder
+from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot, PodOrder
 from kpreempt.model.event import PREEMPTED
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.terminations import is_about_end, pod_deleted_by
@@ -31,6 +31,7 @@ from kpreempt.snapshot.recording.recorder import ALIVE_SECONDS, follow
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Segment, began, object_name_of_line, segments_in
 from kpreempt.verdict import Assumption, AssumptionKind
+from kpreempt.verdict.unread import missing_permissions, unreadable_of
 from kpreempt.verdict.verify import DecisionKind
 
 # Watches of different kinds report simultaneous changes at different times.
@@ -273,7 +274,10 @@ def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
 
 
 class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """``size`` is in bytes. ``gaps`` has the times between which nothing was watched, ``changes`` are by kind."""
+    """``size`` is in bytes. ``gaps`` has the times between which nothing was watched, ``changes`` are by kind.
+
+    ``missing`` are sentences about what could not be read when it began.
+    """
 
     begins: datetime
     ends: datetime
@@ -283,6 +287,7 @@ class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
     gaps: list[tuple[datetime, datetime]]
     relisted: dict[str, int]
     unread: list[str]
+    missing: list[str]
     damaged: list[str]
 
     def lines(self, folder: str) -> Iterator[str]:
@@ -301,7 +306,20 @@ class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
             yield f"  {kind} was listed again {'once' if count == 1 else f'{count:,} times'}: changes were missed"
         for kind in self.unread:
             yield f"  {kind} could not be read"
+        yield from (f"  {each}" for each in self.missing)
         yield from (f"  {each}" for each in self.damaged)
+
+
+def missing_from(cluster: ClusterSnapshot) -> Iterator[str]:
+    """Yield sentences with the permissions that a recording of the cluster lacks, and what it does not answer then."""
+    if permissions := missing_permissions(unreadable_of(cluster, cluster.unread)):
+        yield permissions
+    unread = cluster.unread
+    namespace = unread["Pod"].namespace if "Pod" in unread else ""
+    if namespace:
+        yield f"Only namespace {namespace} is recorded."
+    if unreadable_of(cluster, ("Node", "Pod")):
+        yield "history and who-evicted answer from it; verify, and commands with --at, can't predict from it."
 
 
 def info_of(folder: str) -> RecordingInfo:
@@ -312,6 +330,7 @@ def info_of(folder: str) -> RecordingInfo:
     changes: Counter[str] = Counter()
     relisted: Counter[str] = Counter()
     unread: dict[str, None] = {}
+    missing: dict[str, None] = {}
     gaps, damaged = [], []
     begins = ends = None
     for path in paths:
@@ -320,6 +339,7 @@ def info_of(folder: str) -> RecordingInfo:
             gaps.append((ends, segment.end.taken_at))
         ends = segment.end.taken_at
         begins = begins or ends
+        missing.update(dict.fromkeys(missing_from(segment.header_cluster()[0])))
         # Damage within a base would otherwise only be found when it is needed.
         deque(segment.base(InputLimits()), maxlen=0)
         for change in segment.changes():
@@ -342,5 +362,6 @@ def info_of(folder: str) -> RecordingInfo:
         gaps=gaps,
         relisted={kind: count for kind, count in relisted.items() if count},
         unread=list(unread),
+        missing=list(missing),
         damaged=damaged,
     )

@@ -32,6 +32,8 @@ from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, runs_of
 from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
+from kpreempt.verdict.records import Assumption
+from kpreempt.verdict.unread import unreadable_of
 from kpreempt.verdict.verify import DecisionKind
 from kpreempt.verdict.who_evicted import PodTermination
 from kpreempt.verdict.workload import PreemptionsBetween
@@ -60,10 +62,14 @@ def history_of(folder: str, subject: ObjectName) -> History:
     ends: datetime | None = None
     is_known = False
     evictions: list[_Evicted] = []
+    assumptions: dict[Assumption, None] = {}
     for run in runs_of(folder):
         if ends is not None:
             steps.append(HistoryEvent(at=ends, type=HistoryEventType.WATCH_GAP, until=run.begins))
         begins, ends = begins or run.begins, run.ends
+        header, _ = run.segments[0].header_cluster()
+        # Events show what evicted a pod.
+        assumptions |= dict.fromkeys(unreadable_of(header, dict.fromkeys((subject.kind, "Pod", "Event"))))
         builder = _JournalBuilder(folder, subject, run)
         steps += builder.steps()
         evictions += builder.evictions()
@@ -72,6 +78,8 @@ def history_of(folder: str, subject: ObjectName) -> History:
         raise InputError("not a recording", source=name_of(folder), hint="use kpreempt record --to DIR")
     if not is_known:
         words = f"has no {resource_of(KINDS[subject.kind])} {str(subject).partition(' ')[2]}"
+        if why := [each for each in assumptions if each.subject == subject.kind]:
+            words += f": {why[0].subject}s {why[0].message}"
         raise InputError(words, source=name_of(folder))
     pairs = grouped(evictions, lambda each: (each.preemptor, each.victim))
     preemptions = [
@@ -79,7 +87,9 @@ def history_of(folder: str, subject: ObjectName) -> History:
         for (preemptor, victim), found in sorted(pairs.items(), key=lambda pair: -len(pair[1]))
         if len(found) > 1
     ]
-    return History(subject=str(subject), begins=begins, ends=ends, items=steps, preemptions=preemptions)
+    return History(
+        subject=str(subject), begins=begins, ends=ends, items=steps, preemptions=preemptions, assumptions=[*assumptions]
+    )
 
 
 class _Evicted(NamedTuple):

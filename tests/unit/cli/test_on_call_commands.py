@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 from kpreempt import Cluster
 from kpreempt.cli import on_call as watching
@@ -293,3 +294,15 @@ def test_a_watch_says_what_changed_since_the_last_look(
         "Since 03:12:00: newly pending batch/later-1; gone batch/gated-1.",
         "Since 03:12:00: no change.",
     ]
+
+
+def test_an_earlier_cluster_without_nodes_explains_no_preemption(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    before = yaml.safe_load((ON_CALL / "before.yaml").read_text(encoding="utf-8"))
+    before["items"] = [each for each in before["items"] if each["kind"] != "Node"]
+    (tmp_path / "before.json").write_text(json.dumps(before, default=str), encoding="utf-8")
+    result = kpreempt(*WHO, "--before", str(tmp_path / "before.json"), "-o", "json")
+    (item,) = json.loads(result.stdout)["items"]
+    assert "preemptor" in item["preemption"]
+    assert "reconstruction" not in item["preemption"]
+    text = " ".join(kpreempt(*WHO, "--before", str(tmp_path / "before.json")).stdout.split())
+    assert "No nodes in the snapshot" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from kpreempt.cli.on_call import pending
 from kpreempt.cli.requests import PendingRequest
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.live.flags import ConnectionFlags
-from tests.fake_api import VIEW, FakeApi, Rights
+from kpreempt.snapshot.recording.recorder import Recorder, Watched, WatchReport
+from tests.fake_api import VIEW, Answer, FakeApi, ReceivedRequest, Rights
 from tests.golden.cases import NOW
 from tests.golden.permissions import NAMESPACE, cluster_for
 
@@ -153,7 +155,7 @@ def test_what_an_autoscaler_reported_about_the_pod_is_known(kpreempt: Kpreempt) 
         pytest.param(("compare", "--algorithms", "kube-1.35,kube-1.36"), id="compare"),
         pytest.param(("explain", POD, *IN_SHOP, "--node", "node-1"), id="explain of a node"),
         pytest.param(("explain", POD, *IN_SHOP, "--aftermath"), id="aftermath"),
-        pytest.param(("record", "--to", "recording"), id="record"),
+        pytest.param(("verify", "--for", "1s"), id="verify"),
     ],
 )
 def test_what_needs_nodes_ends_in_one_message_that_names_the_permission(
@@ -244,3 +246,57 @@ def test_a_pod_that_only_some_pods_are_known_to_compete_with_has_no_certain_outc
     assert checked.returncode == 1
     assert json.loads(checked.stdout)["simulation"]["end"] == "NotSimulated"
     assert drained.returncode in (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("role", "missing", "only"),
+    [("view", "list nodes", ""), ("edit", "list nodes, pods", "Only namespace shop is recorded.")],
+)
+def test_what_may_be_read_is_recorded_and_answers_what_needs_no_nodes(
+    kpreempt: Kpreempt, role: str, missing: str, only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, folder = cluster_for(role), str(tmp_path / "recording")
+    (worker,) = (each for each in cluster.objects["Pod"] if each["metadata"]["name"] == "web-7d9c5b-4xq7f")
+    rights, started, take = cluster.special, list[int](), Recorder.take
+
+    def special(requested: ReceivedRequest) -> Answer | None:
+        if requested.query.get("watch") and requested.path.endswith("/pods") and not started:
+            started.append(cluster.change("DELETED", "Pod", worker))
+        return rights(requested)
+
+    def take_and_end(self: Recorder, reported: WatchReport) -> None:
+        take(self, reported)
+        if isinstance(reported.news, Watched):
+            signal.raise_signal(signal.SIGINT)
+
+    cluster.special = special
+    monkeypatch.setattr(Recorder, "take", take_and_end)
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
+    with FakeApi(cluster) as api:
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "namespace": NAMESPACE}}],
+            "clusters": [{"name": "c", "cluster": {"server": api.url}}],
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+        run = kpreempt("record", "--to", folder, "--kubeconfig", str(tmp_path / "kubeconfig"))
+        watched = [each.path for each in api.requested if each.query.get("watch")]
+    assert run.returncode == 0, run.stderr
+    assert "1 change: Pod 1" in run.stderr
+    # At the beginning and at the end.
+    assert run.stderr.count(f"Missing permission: {missing}, ") == 2
+    assert run.stderr.count("verify, and commands with --at, can't predict from it.") == 2
+    assert only in run.stderr
+    assert not any(path.endswith("/nodes") for path in watched)
+    assert all(path.endswith("/namespaces/shop/pods") is (role == "edit") for path in watched if path.endswith("/pods"))
+
+    history = kpreempt("history", "web-7d9c5b-4xq7f", *IN_SHOP, "--snapshot", folder)
+    assert (history.returncode, "deleted" in history.stdout) == (0, True), history.stderr
+    assert ("Missing permission: list pods" in " ".join(history.stdout.split())) is (role == "edit")
+    assert kpreempt("who-evicted", "worker-0", *IN_SHOP, "--snapshot", folder).returncode == 0
+    for words in (("verify", folder), ("drain", "node-1", "--snapshot", folder)):
+        ended = kpreempt(*words)
+        assert (ended.returncode, ended.stdout) == (3, "")
+        assert f"Missing permission: {missing} (cluster-wide)." in ended.complaint
+    node = kpreempt("history", "node/missing", "--snapshot", folder)
+    assert "has no nodes missing: Nodes cannot be listed (403)" in node.complaint
