@@ -80,7 +80,8 @@ _WATCH = re.compile(r"^https://SERVER\S+ .*(User \"\S+\") cannot watch resource.
 _MISSING = re.compile(r"Missing permission: [^()]*\(cluster-wide\)\.")
 _WITHOUT_NOW = ("plugins", "snapshot", "record", "verify")
 _AGES = re.compile(r"\b\d+(?:\.\d+)?(?:ms|[smhd])(?:\d+[smh])?\b")
-_TIMES = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
+_TIMES = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+_CHANGES = re.compile(r"\b\d+ changes?\b(?:: \w+ \d+(?:, \w+ \d+)*)?")
 _SIZES = re.compile(r"\b\d[\d,.]* (?:[kKM]i?B|bytes)\b")
 
 
@@ -149,7 +150,7 @@ def row(plane: ControlPlane, folder: Path, user: str, command: str) -> str:
     sentence, *_ = re.split(r"(?<=\.) (?=[A-Z0-9])", words)
     missing = _MISSING.search(words)
     words = sentence if missing is None or missing[0] in sentence else f"{sentence} {missing[0]}"
-    for pattern, replacement in ((_TIMES, "TIME"), (_AGES, "AGE"), (_SIZES, "SIZE")):
+    for pattern, replacement in ((_TIMES, "TIME"), (_AGES, "AGE"), (_SIZES, "SIZE"), (_CHANGES, "N changes")):
         words = pattern.sub(replacement, words)
     return f"| `{command}` | {ended.returncode} | {words} |"
 
