@@ -60,14 +60,15 @@ def pods_at_risk(
             served, assumed = Server(context, prepared, waiting, draws).serve()
     threats = _threats(decided, positions, served, {pod.key: pod.spec.node_name for pod in running})
     # Among equal ones, the one that started last.
-    ranked = sorted(
+    by_risk = sorted(
         selected,
         key=lambda pod: (
             _first_position(threats.get(pod.key, ())),
             pod.priority,
             -pod.status.start_time.timestamp() if pod.status.start_time else -float(_LAST),
         ),
-    )[:limit]
+    )
+    ranked = by_risk[:limit]
     # The eviction order on each node, for a pod above all user priorities, or above the highest if needed.
     highest: dict[str, int] = {}
     for pod in ranked:
@@ -85,8 +86,8 @@ def pods_at_risk(
     items = []
     for pod in ranked:
         free = free_amounts_on(pod, nodes[pod.spec.node_name], pods_on[pod.spec.node_name])
-        item = _item(pod, threats.get(pod.key, []), free, typical, search, ranks.get(pod.key))
-        items.append(msgspec.structs.replace(item, evicted_runs=served.evicted_runs.get(pod.key, 0)))
+        item = _threatened(pod, threats.get(pod.key, []), served)
+        items.append(_with_thresholds(item, pod, free, typical, search, ranks.get(pod.key)))
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     unread = [*unread_events(cluster), *unread_of(cluster, ["Node", "Pod", *([BUDGETS] if items else [])])]
@@ -99,6 +100,11 @@ def pods_at_risk(
         pending=len(pending),
         runs=served.runs if waiting else 0,
         items=sorted(items, key=_risk),
+        more_threatened=[
+            _threatened(pod, [each for each in threats.get(pod.key, ()) if each.in_turn], served)
+            for pod in by_risk[limit:]
+            if pod.key in served.evicted_runs
+        ],
         nodes=orders,
         preemptions=PastPreemptions(cluster).between(filter(is_selected, cluster.pods), least=2),
         assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own, *assumed])),
@@ -135,24 +141,31 @@ def _first_position(threats: Sequence[Threat]) -> tuple[bool, int]:
     return not in_turn, min(found, default=_LAST)
 
 
-def _item(
-    pod: Pod,
-    threats: list[Threat],
-    free: dict[str, int],
-    typical: dict[str, int],
-    search: PrioritySearch,
-    victim: RankedVictim | None,
-) -> PodAtRisk:
-    """One pod with a threshold for each size that requests anything, each size once."""
-    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.OWN_PLUS_FREE: free}
+def _threatened(pod: Pod, threats: list[Threat], served: ServedQueue) -> PodAtRisk:
     return PodAtRisk(
         pod=pod.key,
         node=pod.spec.node_name,
         priority=pod.priority,
         owner=controller_name(pod.metadata),
-        requests=sizes[SizeName.OWN],
+        requests=requests_of(pod),
         is_terminating=pod.metadata.deletion_timestamp is not None,
+        evicted_runs=served.evicted_runs.get(pod.key, 0),
         threats=threats,
+    )
+
+
+def _with_thresholds(
+    item: PodAtRisk,
+    pod: Pod,
+    free: dict[str, int],
+    typical: dict[str, int],
+    search: PrioritySearch,
+    victim: RankedVictim | None,
+) -> PodAtRisk:
+    """The pod with a threshold for each size that requests anything, each size once."""
+    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: item.requests, SizeName.OWN_PLUS_FREE: free}
+    return msgspec.structs.replace(
+        item,
         thresholds=[search.threshold(pod, name, amounts) for name, amounts in sizes.items() if any(amounts.values())],
         eviction_order=victim,
     )

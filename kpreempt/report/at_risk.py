@@ -40,6 +40,9 @@ _SIZES: dict[SizeName, str] = {
 _NODE_HEALTH, _THREATS, _THRESHOLDS, _ORDERS = 65, 60, 50, 40
 # The lines that a screen keeps of each section: the labels, titles, and some pods.
 _LINES = 5
+# The label, and the number of omitted pods.
+_AROUND_TABLE = 2
+_THREATENED_SHOWN = 50
 
 
 def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
@@ -48,7 +51,9 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     if answer.matching:
         cluster = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
         facts.append(" · ".join(filter(None, cluster)))
-    threatened = [item for item in answer.items if item.threats or item.evicted_runs]
+    threatened = [item for item in answer.items if item.evicted_runs]
+    threatened += answer.more_threatened
+    if_next = [item for item in answer.items if item.threats and not item.evicted_runs]
     more = [("-v", "every threat, budgets, the full order on each node")]
     if len(answer.items) < answer.matching:
         more.append(("--limit N", ""))
@@ -77,13 +82,20 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
             Section(
                 "NOW",
                 "preempted when the queue is served in its order (# = position)" if answer.threatened else "",
-                [Listing([[_threats(item, answer.runs, options)] for item in threatened], noun="pod")],
+                [
+                    Listing(
+                        [[_threats(item, answer.runs, options)] for item in [*threatened, *if_next]],
+                        noun="pod",
+                        shown=_THREATENED_SHOWN,
+                    )
+                ],
                 priority=_THREATS,
-                reserved_lines=_LINES,
+                reserved_lines=len(threatened) + _AROUND_TABLE,
                 min_lines=_LINES,
+                short=_named([*threatened, *if_next], answer),
             ),
             preemptions_section(answer.preemptions, answer.at, _THREATS),
-            _lowest_priorities(answer),
+            _lowest_priorities(answer, aside=int(len(threatened) >= _LINES)),
             _budgets_of_pods(answer),
             Section(
                 "ORDER",
@@ -93,7 +105,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
                 else "",
                 [Listing([[_order(each, answer, options)] for each in answer.nodes], noun="node", shown=_NODES_SHOWN)],
                 priority=_ORDERS,
-                aside=1,
+                aside=2,
                 short=Section(
                     "ORDER",
                     "of preemption, first victim first",
@@ -120,6 +132,23 @@ def _threats(item: PodAtRisk, runs: int, options: RenderOptions) -> Phrase:
     return (strong(item.pod), f" on {item.node}, {'; '.join(parts)}")
 
 
+def _named(items: Sequence[PodAtRisk], answer: PodsAtRisk) -> Section:
+    """One line for each pod: its name, its node, and the first pod that preempts it, with the number of others."""
+    rows: list[list[Words]] = []
+    for item in items:
+        threats = [each for each in item.threats if each.in_turn or not item.evicted_runs]
+        by = f"by {threats[0].pod}" if threats else "by the replacement of an evicted pod"
+        by += f" +{len(threats) - 1:,}" if threats[1:] else ""
+        position = f"#{threats[0].position}" if threats and threats[0].position is not None else ""
+        when = f"{item.evicted_runs:,} of {count(answer.runs, 'run')}" if item.evicted_runs else "only if next"
+        rows.append([strong(item.pod), item.node, by, position, when])
+    if all(0 < item.evicted_runs == answer.runs for item in items):
+        rows = [row[:-1] for row in rows]
+    titles = [Column(""), Column(""), Column(""), Column("", "right"), Column("")][: len(rows[0]) if rows else 0]
+    lead = "preempted when the queue is served in its order (# = position)" if answer.threatened else ""
+    return Section("NOW", lead, [Table(titles, rows, noun="pod", is_dense=True, is_untitled=True)])
+
+
 def _preemptors(threats: Sequence[Threat], options: RenderOptions) -> str:
     shown = threats if options.verbose else threats[:_THREATS_SHOWN]
     names = [
@@ -131,7 +160,7 @@ def _preemptors(threats: Sequence[Threat], options: RenderOptions) -> str:
     return join_names(names, limit=len(names)) if names else ""
 
 
-def _lowest_priorities(answer: PodsAtRisk) -> Section:
+def _lowest_priorities(answer: PodsAtRisk, aside: int) -> Section:
     """For each pod, the lowest priority at which a new pod of each size would preempt it."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
     legend = ["at which a new pod of this size preempts the pod; (n) = only if pinned to its node"]
@@ -153,12 +182,13 @@ def _lowest_priorities(answer: PodsAtRisk) -> Section:
         "LOWEST PRIORITY",
         "; ".join(legend) if rows else "",
         [
-            Table([*titles, *(Column(_title(size, answer), "right") for size in _SIZES)], rows, noun="pod"),
+            Table([*titles, *(Column(_title(size, answer), "right") for size in _SIZES)], rows, noun="lowest priority"),
             *([Hint(rest)] if len(answer.items) < answer.matching else []),
         ],
         priority=_THRESHOLDS,
         reserved_lines=_LINES,
         min_lines=_LINES,
+        aside=aside,
     )
 
 

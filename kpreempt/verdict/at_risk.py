@@ -114,8 +114,9 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
 
     Pods that are evicted when the queue is served come first, ``threatened`` of all requested pods, then those that a
     pending pod would evict if it were next. The other pods follow, sorted by the lowest priority at which a new
-    pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer. ``runs``
-    counts how often the queue was served. ``preemptions`` are those of which the input has events, by and of the
+    pod would evict them. ``matching`` counts all requested pods; ``items`` may be fewer. ``more_threatened`` are the
+    other pods that are evicted when the queue is served, with only the pods that evict them. ``runs`` counts how often
+    the queue was served. ``preemptions`` are those of which the input has events, by and of the
     workloads of the requested pods, if at least two pods were evicted or the evictions were for nothing.
     """
 
@@ -129,6 +130,7 @@ class PodsAtRisk(Record, frozen=True, kw_only=True):
     pending: int = 0
     runs: int = 0
     items: list[PodAtRisk] = []
+    more_threatened: list[PodAtRisk] = []
     nodes: list[NodeOrder] = []
     preemptions: list[PreemptionsBetween] = []
     assumptions: list[Assumption] = []

@@ -66,6 +66,7 @@ _COMMANDS = {
     ],
     "budgets": ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW],
     "at-risk": ["at-risk", "-n", "batch", *_ON_CALL],
+    "at-risk-many": ["at-risk", "--snapshot", str(_FORTY), *_VERSION],
     "queue": ["queue", *_ON_CALL],
     "queue-events": ["queue", "--events", str(FIXTURES / "queue" / "events.yaml"), *_VERSION],
     "compare": ["compare", "--algorithms", "kube-1.8,kube-1.13,kube-1.18,kube-1.36", *_ON_CALL],

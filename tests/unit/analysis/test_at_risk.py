@@ -13,6 +13,9 @@ from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, free_amounts_o
 from kpreempt.library.draws import DRAWS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
+from kpreempt.report import RenderOptions
+from kpreempt.report.answers import render_answer
+from kpreempt.report.options import Extent
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import PodAtRisk, PodsAtRisk, SizeName, Threshold
 from tests.factories import NOW, make_budget, make_node, make_pod
@@ -122,6 +125,18 @@ def test_system_pods_are_left_out_of_the_order_as_no_pod_of_a_user_evicts_them()
     system = make_pod("dns", node="node-a", priority=2_000_000_000, namespace="kube-system")
     order = ask(LOW, system, limit=1).nodes[0]
     assert [each.pod for each in order.pods] == ["shop/low"]
+
+
+def test_pods_beyond_the_limit_that_are_preempted_now_are_named() -> None:
+    low = [make_pod(f"low-{number}", node="node-a", cpu="1", priority=1) for number in range(4)]
+    answer = ask(*low, make_pod("urgent", cpu="4", priority=100), limit=1)
+    shown = [*answer.items, *answer.more_threatened]
+    assert (len(answer.items), len(shown)) == (1, answer.threatened)
+    assert {threat.pod for item in shown for threat in item.threats if threat.in_turn} == {"shop/urgent"}
+    assert all(item.evicted_runs and not item.thresholds for item in answer.more_threatened)
+    for extent in (Extent.SCREEN, Extent.REPORT):
+        text = render_answer(answer, "text", options=RenderOptions(extent=extent))
+        assert all(item.pod in text for item in shown)
 
 
 def test_the_limit_keeps_the_pods_at_the_highest_risk() -> None:
