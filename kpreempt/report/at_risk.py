@@ -19,7 +19,7 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names, size_facts
 from kpreempt.report.node_health import health_section
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.preemptions import preemptions_section
@@ -49,7 +49,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     """The pods at risk now, the lowest priority that would preempt each, and the order on each node."""
     facts = absent_facts(answer.assumptions)
     if answer.matching:
-        cluster = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
+        cluster = [*size_facts(answer.cluster, answer.assumptions), answer.algorithm]
         facts.append(" · ".join(filter(None, cluster)))
     threatened = [item for item in answer.items if item.evicted_runs]
     threatened += answer.more_threatened

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, format_amount
 from kpreempt.report.blocks import Listing, Phrase, Section, Sentence, Span, Tone, Words
-from kpreempt.verdict import Assumption, AssumptionKind, BudgetUse, Code, Detail, Outcome, Status
+from kpreempt.verdict import Assumption, AssumptionKind, BudgetUse, ClusterSummary, Code, Detail, Outcome, Status
 from kpreempt.verdict.details import (
     EXTENDED_RESOURCES,
     AffinityConflict,
@@ -33,7 +33,7 @@ from kpreempt.verdict.details import (
     VolumeLimitExceeded,
 )
 from kpreempt.verdict.status import is_permanent
-from kpreempt.verdict.unread import absent_sentence, assumption_text, permission_first
+from kpreempt.verdict.unread import absent_sentence, assumption_text, lacks, permission_first
 
 
 class OutcomeWords(NamedTuple):
@@ -430,6 +430,15 @@ def _in_one_sentence(requested: Sequence[Assumption]) -> str:
     return "; ".join(
         f"{subject}: {', '.join(each.message for each in changes)}" for subject, changes in by_subject.items()
     )
+
+
+def size_facts(cluster: ClusterSummary, assumptions: Sequence[Assumption]) -> list[str]:
+    """``4 nodes`` and ``9 pods``, or ``no nodes read`` if that is why there are none."""
+    sizes = {"Node": cluster.nodes, "Pod": cluster.pods}
+    return [
+        count(number, kind.lower()) if number or not lacks(assumptions, kind) else f"no {kind.lower()}s read"
+        for kind, number in sizes.items()
+    ]
 
 
 def absent_facts(assumptions: Sequence[Assumption]) -> list[Words]:

@@ -249,9 +249,14 @@ def missing_permissions(assumptions: Iterable[Assumption]) -> str:
     return f"Missing permission: list {', '.join(ordered)}{_EVERYWHERE}." if ordered else ""
 
 
+def lacks(assumptions: Iterable[Assumption], kind: str) -> bool:
+    """Whether the answer reports that the input lacks some objects of the kind, or all."""
+    return any(each.subject == kind and each.kind in _LACKING for each in assumptions)
+
+
 def lacks_nodes(assumptions: Iterable[Assumption]) -> bool:
     """Whether the answer reports that the input lacks some nodes, or all."""
-    return any(each.subject == "Node" and each.kind in _LACKING for each in assumptions)
+    return lacks(assumptions, "Node")
 
 
 def why_no_nodes(assumptions: Iterable[Assumption]) -> str:

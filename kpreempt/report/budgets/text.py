@@ -27,7 +27,7 @@ from kpreempt.report.blocks import (
     strong,
     text_of,
 )
-from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names, size_facts
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.remedies import action, commands, not_tried
 from kpreempt.verdict.budgets import (
@@ -51,11 +51,11 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
     """Every finding by severity, the lowest priorities that violate budgets, and every budget."""
     facts = absent_facts(audit.assumptions)
     if audit.items:
-        nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} tried"
         if lacks_nodes(audit.assumptions) or lacks_pods(audit.assumptions):
             pending = "preemptions are unknown: no pending pod was tried"
-        facts.append(" · ".join(filter(None, (nodes, pods, audit.algorithm, pending))))
+        sizes = size_facts(audit.cluster, audit.assumptions)
+        facts.append(" · ".join(filter(None, (*sizes, audit.algorithm, pending))))
     if untried := not_tried(audit.search):
         facts.append(untried)
     # A finding already reports a missing status.

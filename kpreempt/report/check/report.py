@@ -48,7 +48,7 @@ from kpreempt.report.check.facts import (
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import BECOMES, status_phrase, waive_option
 from kpreempt.report.drains import sections
-from kpreempt.report.evidence import assumption_sections
+from kpreempt.report.evidence import assumption_sections, size_facts
 from kpreempt.report.html.parts import in_order, node_maps
 from kpreempt.report.node_health import health_section
 from kpreempt.report.options import Extent, RenderOptions
@@ -163,7 +163,7 @@ def _sections(check: Check, gate: Sequence[Phrase], options: RenderOptions) -> l
 
 def _cluster(check: Check, *, has_age: bool) -> str:
     cluster = check.cluster
-    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod"), check.algorithm]
+    facts = [*size_facts(cluster, check.assumptions), check.algorithm]
     if has_age and cluster.age_seconds is not None:
         facts.append(f"read {format_duration(cluster.age_seconds)} ago" if cluster.age_seconds else "read just now")
     if check.runs > 1:

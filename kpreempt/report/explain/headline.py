@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, format_reading
 from kpreempt.report.blocks import Phrase, Span, strong
-from kpreempt.report.evidence import devices_in_a_sentence, join_names
+from kpreempt.report.evidence import devices_in_a_sentence, join_names, size_facts
 from kpreempt.report.explain.chance import (
     chance_of_landing,
     chance_of_preemption,
@@ -149,7 +149,7 @@ def pod_facts(verdict: Verdict) -> Phrase:
 def cluster_facts(verdict: Verdict, options: RenderOptions) -> Phrase:
     """The size and version of the cluster, and the age of the snapshot."""
     cluster = verdict.cluster
-    facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
+    facts = size_facts(cluster, verdict.assumptions)
     if cluster.version:
         facts.append(cluster.version)
     if cluster.age_seconds is not None:

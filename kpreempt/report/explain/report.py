@@ -35,7 +35,7 @@ from kpreempt.report.blocks import (
     text_of,
 )
 from kpreempt.report.escape import printable
-from kpreempt.report.evidence import OUTCOMES, assumption_sections, in_plural, join_names
+from kpreempt.report.evidence import OUTCOMES, assumption_sections, in_plural, join_names, size_facts
 from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
 from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
 from kpreempt.report.explain.choice import choice_section, score_section
@@ -172,8 +172,7 @@ def _lead(verdict: Verdict) -> Phrase:
 def _cluster(verdict: Verdict) -> tuple[str, str]:
     """The scheduler, and the size, age and version of the cluster; the version only if it is not the scheduler's."""
     cluster = verdict.cluster
-    nodes = count(cluster.nodes, "node") if verdict.known is None else "no nodes read"
-    facts = [nodes, count(cluster.pods, "pod")]
+    facts = size_facts(cluster, verdict.assumptions)
     if cluster.version and not cluster.version.startswith(f"v{verdict.algorithm.removeprefix('kube-')}."):
         facts.append(cluster.version)
     if cluster.age_seconds is not None:

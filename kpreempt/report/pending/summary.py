@@ -11,7 +11,7 @@ from datetime import datetime
 
 from kpreempt.report.amounts import ago, agree, count, format_duration, format_reading, format_time, so_long
 from kpreempt.report.blocks import Code, Listing, Phrase, Role, Section, Sentence, Span, joined, strong
-from kpreempt.report.evidence import OUTCOMES, join_names
+from kpreempt.report.evidence import OUTCOMES, join_names, size_facts
 from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.report.pending.hints import gates_hint, scheduler_hint
 from kpreempt.report.pending.on_nodes import more_on_nodes_in_words, only_on_nodes_in_words
@@ -170,7 +170,7 @@ def _changed(change: PendingChange, item: PendingPod) -> str:
 def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:
     """The facts behind the answer: the scheduler, the cluster, and when it was read."""
     cluster = pending.cluster
-    facts = [pending.algorithm, f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
+    facts = [pending.algorithm, ", ".join(size_facts(cluster, pending.assumptions))]
     if pending.at is not None and has_time:
         age = f" ({format_reading(cluster.age_seconds)})" if cluster.age_seconds is not None else ""
         facts.append(f"{format_time(pending.at)}{age}")
