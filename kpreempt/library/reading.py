@@ -15,6 +15,7 @@ from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, only_namespace, state_of
 from kpreempt.model.event import counted_nodes
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
+from kpreempt.model.meta import ObjectName
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.archives import InputLimits, SkippedInput
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _FILES_SHOWN = 3
+# The system runs pods in these namespaces of each cluster: ``kube-system``, or OpenShift's.
+_SYSTEM_NAMESPACES = ("kube-", "openshift-")
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
@@ -118,6 +121,10 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     if not source.live and (lacking := missing_nodes(cluster)):
         assumptions = [*assumptions, *lacking]
         cluster = msgspec.structs.replace(cluster, lacks_nodes=True)
+    if not source.live and "Pod" not in source.assume_none and (lacking := missing_pods(cluster)):
+        assumptions = [*assumptions, *lacking]
+        is_evident = any(each.kind is AssumptionKind.ABSENT for each in lacking)
+        cluster = msgspec.structs.replace(cluster, lacks_pods=is_evident)
     bad = [
         Assumption(
             each.object_name or each.source,
@@ -176,6 +183,53 @@ def missing_nodes(cluster: ClusterSnapshot) -> list[Assumption]:
         return []
     message = f"the condition of {key} counts {number:,} nodes, but the input has {len(there):,}; {add}"
     return [Assumption("Node", "", message, AssumptionKind.ABSENT)]
+
+
+def missing_pods(cluster: ClusterSnapshot) -> list[Assumption]:
+    """Report that pods of other namespaces are not in the input, unless the input claims to have all pods, or has none.
+
+    That is so if controllers report pods in a namespace of which it has none, or if it has none of the system, although
+    kubelets run its nodes: these report images of other pods. Without such images, it is only assumed to be complete.
+    """
+    there = {pod.metadata.namespace for pod in cluster.pods}
+    if not there or not cluster.nodes or "Pod" in cluster.listed:
+        return []
+    add = "add the pods of all namespaces to the dump (kubectl get pods -A -o json)"
+    reported = [
+        *(("ReplicaSet", each.metadata, each.status.replicas) for each in cluster.replica_sets),
+        *(("StatefulSet", each.metadata, each.status.replicas) for each in cluster.stateful_sets),
+        *(
+            ("PodDisruptionBudget", each.metadata, each.status.expected_pods)
+            for each in cluster.pod_disruption_budgets
+            if each.status is not None
+        ),
+    ]
+    others = [each for each in reported if each[2] and each[1].namespace not in there]
+    if others:
+        kind, meta, number = min(others, key=lambda each: (each[1].namespace, each[0], each[1].name))
+        namespaces = sorted({meta.namespace for _, meta, _ in others})
+        of = "namespace" if len(namespaces) == 1 else f"{len(namespaces):,} namespaces:"
+        message = (
+            f"no pod of {of} {some_of(namespaces)} is in the input, but {ObjectName.of(kind, meta)} counts {number:,}"
+        )
+        return [Assumption("Pod", "", f"{message}; {add}", AssumptionKind.ABSENT)]
+    images = {
+        container.image for pod in cluster.pods for container in (*pod.spec.containers, *pod.spec.init_containers)
+    }
+    # Manifests that were written by hand have no resource version.
+    nodes = [node for node in cluster.nodes if node.metadata.resource_version]
+    if not nodes or any(namespace.startswith(_SYSTEM_NAMESPACES) for namespace in there):
+        return []
+    of = f"namespace {min(there)}" if len(there) == 1 else f"{len(there):,} namespaces"
+    message = f"the input has only pods of {of}"
+    stored = ((node.name, each.names) for node in nodes for each in node.status.images if each.names)
+    foreign = next(((name, names[-1]) for name, names in stored if images.isdisjoint(names)), None)
+    if foreign is None:
+        message = f"{message}: assuming that no others run on its nodes"
+        return [Assumption("Pod", "", message, AssumptionKind.INFORMATIONAL)]
+    message = f"{message}, but node {foreign[0]} also has images of others ({foreign[1]})"
+    message += f"; {add}, or pass --assume-none pods if there are no others"
+    return [Assumption("Pod", "", message, AssumptionKind.ABSENT)]
 
 
 def files_listed(skipped: SkippedInput) -> list[Assumption]:

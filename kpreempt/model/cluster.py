@@ -72,6 +72,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     which the input is complete.
 
     ``lacks_nodes``: pods are on nodes that the input does not have, so it has only a part of the cluster.
+    ``lacks_pods``: it has no pods of some namespaces, although they run on its nodes.
 
     ``pod_orders`` has the known order of each node's pods, by node name. It is not updated when a what-if changes the
     pods; users of it must compare it with the actual pods.
@@ -122,6 +123,7 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     has_scheduler_order: bool = False
     is_what_if: bool = False
     lacks_nodes: bool = False
+    lacks_pods: bool = False
     pod_orders: dict[str, PodOrder] = NO_ENTRIES
     unread: dict[str, Unread] = NO_ENTRIES
     documents: dict[str, list[dict[str, Any]]] = NO_ENTRIES
@@ -175,7 +177,7 @@ def lacks_all_nodes(cluster: ClusterSnapshot) -> bool:
 
 def cannot_simulate(cluster: ClusterSnapshot) -> bool:
     """Return whether no node was read, or not all pods, so that nothing can be said about where pods land."""
-    return lacks_all_nodes(cluster) or state_of(cluster, "Pod") is KindState.UNREADABLE
+    return lacks_all_nodes(cluster) or cluster.lacks_pods or state_of(cluster, "Pod") is KindState.UNREADABLE
 
 
 def is_partial(cluster: ClusterSnapshot) -> bool:

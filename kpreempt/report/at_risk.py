@@ -25,7 +25,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.preemptions import preemptions_section
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threat, Threshold
-from kpreempt.verdict.unread import is_absent, lacks_nodes, why_no_nodes
+from kpreempt.verdict.unread import is_absent, lacks_nodes, lacks_pods, why_no_nodes
 
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
@@ -61,8 +61,9 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
     lead: Phrase = ("No running pod matches.",)
     if not answer.matching:
         lacking = next((kind for kind in ("Node", "Pod") if is_absent(answer.assumptions, kind)), "")
-        if not lacking and lacks_nodes(answer.assumptions):
-            why = why_no_nodes(answer.assumptions) or "not all nodes are in the input"
+        if not lacking and (lacks_nodes(answer.assumptions) or lacks_pods(answer.assumptions)):
+            missing = "nodes" if lacks_nodes(answer.assumptions) else "pods"
+            why = why_no_nodes(answer.assumptions) or f"not all {missing} are in the input"
             lead = (f"Which pods are at risk is unknown: {why}.",)
         elif lacking:
             lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)

@@ -268,7 +268,7 @@ def why_no_nodes(assumptions: Iterable[Assumption]) -> str:
 
 def lacks_pods(assumptions: Iterable[Assumption]) -> bool:
     """Whether the answer reports that not all pods could be read."""
-    return any(each.subject == "Pod" and each.kind is AssumptionKind.UNREADABLE for each in assumptions)
+    return any(each.subject == "Pod" and each.kind in _LACKING and not is_absent([each], "Pod") for each in assumptions)
 
 
 def _absent_kinds(kinds: Sequence[Assumption]) -> str:
