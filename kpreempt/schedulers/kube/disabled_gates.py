@@ -1,4 +1,4 @@
-"""Feature gates that are off by default: warn if the input uses the fields that they control."""
+"""Feature gates that are off, in most cases by default: warn if the input uses the fields that they control."""
 
 from __future__ import annotations
 
@@ -45,15 +45,18 @@ def assume_of_pod(pod: Pod, behavior: Behavior) -> list[Assumption]:
         ),
     ]
     found = [
-        Assumption(f"Pod {pod.key}", field, _message(gate, effect)) for is_used, field, gate, effect in off if is_used
+        Assumption(f"Pod {pod.key}", field, _message(gate, effect, behavior))
+        for is_used, field, gate, effect in off
+        if is_used
     ]
     terms = spec.affinity.pod_terms if spec.affinity is not None else ()
     if not behavior.match_label_keys_in_pod_affinity and any(
         term.match_label_keys or term.mismatch_label_keys for term in terms
     ):
+        why = "set to off" if known_gates(behavior.version)[_LABEL_KEYS].default else "off by default"
         message = (
-            f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: if it is off, the API"
-            " server drops these keys"
+            f"the feature gate {_LABEL_KEYS}, which is {why}, is assumed to be on: if it is off, the API server drops"
+            " these keys"
         )
         found.append(Assumption(f"Pod {pod.key}", "spec.affinity[].matchLabelKeys", message))
     return found
@@ -76,11 +79,12 @@ def assume_of_pods(pods: Iterable[Pod], behavior: Behavior) -> list[Assumption]:
         ):
             deferred.append(pod.key)
     found = [
-        Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled and evicted as groups"))
+        Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled and evicted as groups", behavior))
         for field, keys in grouped.items()
     ]
     if deferred:
-        message = _message(_RESIZES, "they are retried for the resources they lack, and may evict other pods")
+        effect = "they are retried for the resources they lack, and may evict other pods"
+        message = _message(_RESIZES, effect, behavior)
         # Nothing shows whether the gate is on: a kubelet defers a resize without it, too.
         found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.INFORMATIONAL))
     return found
@@ -92,8 +96,12 @@ def _group_field(pod: Pod) -> str:
     return "spec.workloadRef" if pod.spec.workload_ref is not None else ""
 
 
-def _message(gate: str, effect: str) -> str:
-    return f"the feature gate {gate} is assumed to be off, the default; if it is on, {effect}"
+def _message(gate: str, effect: str, behavior: Behavior) -> str:
+    known = known_gates(behavior.version).get(gate)
+    if known is None:
+        return f"kube-scheduler {behavior.version} does not have the feature gate {gate}; where it is on, {effect}"
+    how = "set to off" if known.default else "assumed to be off, the default"
+    return f"the feature gate {gate} is {how}; if it is on, {effect}"
 
 
 def _counted(keys: Sequence[str]) -> str:

@@ -28,26 +28,39 @@ def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **sp
     return found
 
 
+GROUPED = pod(schedulingGroup={"podGroupName": "g"})
+CLAIMING = pod(resourceClaims=[{"name": "gpu"}])
+WITH_REQUESTS = pod(resources={"requests": {"cpu": "1"}})
+COMPARING = pod(tolerations=[{"key": "sla", "operator": "Gt", "value": "9"}])
+GROUPS, DEVICES, REQUESTS = "GenericWorkload", "DynamicResourceAllocation", "PodLevelResources"
+COMPARISON = "TaintTolerationComparisonOperators"
+DEFAULT, SET, ABSENT = "is assumed to be off, the default", "is set to off", "does not have the feature gate"
+
+
 @pytest.mark.parametrize(
-    ("requested", "version", "field", "gate"),
+    ("requested", "version", "gates", "field", "gate", "state"),
     [
-        (pod(schedulingGroup={"podGroupName": "g"}), "1.36", "spec.schedulingGroup", "GenericWorkload"),
-        (pod(workloadRef={"name": "w", "podGroup": "g"}), "1.35", "spec.workloadRef", "GenericWorkload"),
-        (pod(resourceClaims=[{"name": "gpu"}]), "1.33", "spec.resourceClaims", "DynamicResourceAllocation"),
-        (pod(resources={"requests": {"cpu": "1"}}), "1.33", "spec.resources", "PodLevelResources"),
-        (
-            pod(tolerations=[{"key": "sla", "operator": "Gt", "value": "9"}]),
-            "1.37",
-            "spec.tolerations[].operator",
-            "TaintTolerationComparisonOperators",
-        ),
+        (GROUPED, "1.36", {}, "spec.schedulingGroup", GROUPS, DEFAULT),
+        (GROUPED, "1.37", {}, "spec.schedulingGroup", GROUPS, DEFAULT),
+        (GROUPED, "1.34", {}, "spec.schedulingGroup", GROUPS, ABSENT),
+        (pod(workloadRef={"name": "w", "podGroup": "g"}), "1.35", {}, "spec.workloadRef", GROUPS, DEFAULT),
+        (CLAIMING, "1.33", {}, "spec.resourceClaims", DEVICES, DEFAULT),
+        (CLAIMING, "1.34", {DEVICES: False}, "spec.resourceClaims", DEVICES, SET),
+        (WITH_REQUESTS, "1.31", {}, "spec.resources", REQUESTS, ABSENT),
+        (WITH_REQUESTS, "1.33", {}, "spec.resources", REQUESTS, DEFAULT),
+        (WITH_REQUESTS, "1.36", {REQUESTS: False}, "spec.resources", REQUESTS, SET),
+        (COMPARING, "1.34", {}, "spec.tolerations[].operator", COMPARISON, ABSENT),
+        (COMPARING, "1.37", {}, "spec.tolerations[].operator", COMPARISON, DEFAULT),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_the_gate_that_a_pod_needs_is_reported(requested: Pod, version: str, field: str, gate: str) -> None:
-    (assumption,) = assume_of_pod(requested, behavior(version))
+def test_the_gate_that_a_pod_needs_is_reported(
+    requested: Pod, version: str, gates: dict[str, bool], field: str, gate: str, state: str
+) -> None:
+    (assumption,) = assume_of_pod(requested, behavior(version, gates))
     assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.UNMODELED)
-    assert f"the feature gate {gate} is assumed to be off" in assumption.message
+    assert f"the feature gate {gate}" in assumption.message
+    assert state in assumption.message
 
 
 def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default() -> None:
@@ -56,6 +69,8 @@ def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default()
     (assumption,) = assume_of_pod(requested, behavior("1.30"))
     assert "MatchLabelKeysInPodAffinity, which is off by default, is assumed to be on" in assumption.message
     assert [assume_of_pod(requested, behavior(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
+    (assumption,) = assume_of_pod(requested, behavior("1.32", {"MatchLabelKeysInPodAffinity": False}))
+    assert "MatchLabelKeysInPodAffinity, which is set to off, is assumed to be on" in assumption.message
 
 
 @pytest.mark.parametrize(
@@ -80,7 +95,8 @@ def test_pods_of_groups_in_the_cluster_are_reported_together() -> None:
 def test_deferred_resizes_are_reported_if_the_version_has_the_gate() -> None:
     deferred = pod("r", conditions=[DEFERRED], nodeName="n")
     (assumption,) = assume_of_pods([deferred], behavior("1.37"))
-    assert "InPlacePodVerticalScalingSchedulerPreemption" in assumption.message
+    # An alpha gate, which is off in 1.37.
+    assert f"InPlacePodVerticalScalingSchedulerPreemption {DEFAULT}" in assumption.message
     # A kubelet defers without it, too: that alone shuts no gate.
     assert assumption.kind == AssumptionKind.INFORMATIONAL
     assert assume_of_pods([deferred], behavior("1.36")) == []
