@@ -14,7 +14,7 @@ from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.remedies import Cause, CauseKind, Change, ChangeKind, ObjectEdit, Remedy, RemedySearch
 
-_SELECTOR = "spec.selector"
+_SELECTOR, _LABELS = "spec.selector", "metadata.labels"
 _NOMINATED, _HOST_NAME, _NODE_NAME = "status.nominatedNodeName", "kubernetes.io/hostname", "metadata.name"
 # Its selector and an amount.
 _FIELDS_OF_SIMPLE_BUDGET = 2
@@ -222,9 +222,10 @@ def line(remedy: Remedy) -> Phrase:
 def commands(remedy: Remedy) -> list[str]:
     """The options that simulate the remedy, and the commands that apply it, as typed in a shell.
 
-    A repair of pods or nodes has no command: what it brings is simulated.
+    A repair of pods or nodes has no kubectl command: what it brings is simulated.
     """
-    found = [join_options(remedy.options)] if remedy.options else []
+    tried = remedy.options or node_what_ifs(remedy)
+    found = [join_options(tried)] if tried else []
     if any(change.kind is ChangeKind.REPAIR for change in remedy.changes):
         return found
     restarted = {each.subject for each in remedy.changes if each.kind is ChangeKind.RESTART}
@@ -233,9 +234,32 @@ def commands(remedy: Remedy) -> list[str]:
     return [*found, *(kubectl(edit, restarts=edit.object in restarted) for edit in remedy.edits)]
 
 
+def node_what_ifs(remedy: Remedy) -> list[str]:
+    """The options that make the same changes of nodes; empty if the remedy also changes something else."""
+    found: list[str] = []
+    for change in remedy.changes:
+        nodes = [each for each in remedy.edits if each.object.startswith("Node ")]
+        own = change.subject.removeprefix("Node ")
+        if change.kind is ChangeKind.UNCORDON:
+            found.append(f"--uncordon={own}")
+        elif change.kind is ChangeKind.REPAIR and change.field in _REPAIRS and nodes == remedy.edits:
+            found.append(f"--taint-node={own}={change.field}-")
+        elif change.kind is ChangeKind.SET and change.field == _LABELS and nodes:
+            labels = [(each.object.removeprefix("Node "), each.patch["metadata"]["labels"]) for each in nodes]
+            found += [f"--label-node={node}={key}={value}" for node, own in labels for key, value in own.items()]
+        else:
+            return []
+    return found
+
+
 def kubectl(edit: ObjectEdit, *, restarts: bool = False) -> str:
     """The kubectl command for an edit, which ``restarts`` a workload."""
     kind, _, name = edit.object.partition(" ")
+    if kind == "Node" and "unschedulable" in edit.patch.get("spec", {}):
+        return f"kubectl uncordon {name}"
+    if kind == "Node" and edit.patch.keys() == {"metadata"}:
+        labels = [f"{key}={shlex.quote(value)}" for key, value in edit.patch["metadata"]["labels"].items()]
+        return " ".join(["kubectl label node", name, *labels])
     namespace, slash, own = name.rpartition("/")
     target = f"{kind.lower()} {own}" + (f" -n {namespace}" if slash else "")
     if restarts:

@@ -24,7 +24,7 @@ from kpreempt.analysis.explain.candidates import MAX_CUT
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import NewNodes, allocatable_of, kinds_of
 from kpreempt.analysis.remedies.edits import nested
-from kpreempt.analysis.remedies.excluded import SYSTEM_NAMESPACE, is_set_by_controller
+from kpreempt.analysis.remedies.excluded import CORDON_TAINT, SYSTEM_NAMESPACE, is_set_by_controller
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.quotas import amount_of, amount_text, larger_quota
 from kpreempt.analysis.remedies.search import Candidate
@@ -364,24 +364,24 @@ def _repaired_nodes(finding: GateFinding, situation: Situation) -> Iterator[Cand
     broken = [each for each in situation.cluster.nodes if any(map(is_set_by_controller, each.spec.taints))]
     cordoned = [each for each in situation.cluster.nodes if each.spec.unschedulable]
     for node in list({each.name: each for each in (*cordoned, *broken)}.values())[:_MAX_NODES]:
+        name, is_cordoned = f"Node {node.name}", node.spec.unschedulable
         taints = [
             msgspec.to_builtins(each, enc_hook=str) for each in node.spec.taints if not is_set_by_controller(each)
         ]
-        if node.spec.unschedulable:
-            yield Candidate(
-                stage=_CAPACITY,
-                changes=[Change(ChangeKind.UNCORDON, subject=node.name)],
-                edits=[ObjectEdit(f"Node {node.name}", {"spec": {"unschedulable": None, "taints": taints}})],
-            )
+        spec = {"taints": taints, **({"unschedulable": None} if is_cordoned else {})}
+        changes = [Change(ChangeKind.UNCORDON, subject=node.name)] if is_cordoned else []
+        own = [each.key for each in node.spec.taints if is_set_by_controller(each) and each.key != CORDON_TAINT]
+        if not own:
+            yield Candidate(stage=_CAPACITY, changes=changes, edits=[ObjectEdit(name, {"spec": spec})])
             continue
-        taint = next(each.key for each in node.spec.taints if is_set_by_controller(each))
+        changes += [Change(ChangeKind.REPAIR, subject=name, field=key) for key in dict.fromkeys(own)]
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         pods = [each for each in situation.cluster.pods if each.spec.node_name == node.name and each.is_active]
         yield Candidate(
             stage=RemedyStage.REPAIR,
-            changes=[Change(ChangeKind.REPAIR, subject=f"Node {node.name}", field=taint)],
+            changes=changes,
             edits=[
-                ObjectEdit(f"Node {node.name}", {"spec": {"taints": taints}, "status": ready}),
+                ObjectEdit(name, {"spec": spec, "status": ready}),
                 # Its pods are ready again, too.
                 *(ObjectEdit(f"Pod {each.key}", {"status": ready}) for each in pods if not is_ready(each)),
             ],

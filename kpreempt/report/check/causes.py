@@ -13,7 +13,7 @@ from kpreempt.report.check.words import finding_phrase
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.evidence import join_names
 from kpreempt.report.quoting import names, plain
-from kpreempt.report.remedies import action, interruptions, kubectl, losses, not_tried
+from kpreempt.report.remedies import action, interruptions, join_options, kubectl, losses, node_what_ifs, not_tried
 from kpreempt.verdict.check import GateFinding
 from kpreempt.verdict.remedies import ChangeKind, Remedy, RemedyStage
 
@@ -159,6 +159,7 @@ def remedy_sentence(remedy: Remedy, *, leaves_others: bool = False) -> str:
         effects.append("its controller creates it again")
     effects += ["other findings remain"] if leaves_others else []
     effects += [f"{remedy.manager} may revert it: change it there"] if remedy.manager else []
+    effects += [f"to try it: {join_options(options)}"] if (options := node_what_ifs(remedy)) else []
     more = f" ({'; '.join(effects)})" if effects else ""
     how = [f": {each}" for each in _commands(remedy)[:1]]
     return plain((f"{text[:1].upper()}{text[1:]}{more}{''.join(how) or '.'}",))
@@ -170,8 +171,6 @@ def _commands(remedy: Remedy) -> list[str]:
     kinds = {each.kind for each in remedy.changes}
     if len(edits) != len(remedy.edits) or len(edits) != 1 or kinds & _WITHOUT_COMMAND:
         return []
-    if kinds == {ChangeKind.UNCORDON}:
-        return [f"kubectl uncordon {remedy.changes[0].subject}"]
     return [kubectl(edits[0])]
 
 

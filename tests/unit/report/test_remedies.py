@@ -209,9 +209,33 @@ def test_an_edit_is_a_command_of_kubectl() -> None:
     assert commands(remedy(options=[], edits=[ObjectEdit("Node a", deletes=True)])) == ["kubectl delete node a"]
 
 
-def test_a_repair_has_no_command() -> None:
+def test_a_repair_has_no_kubectl_command() -> None:
     change = Change(ChangeKind.REPAIR, "Node a", field="node.kubernetes.io/disk-pressure")
-    assert commands(remedy(change, options=[], edits=[ObjectEdit("Node a", {"spec": {"taints": []}})])) == []
+    edit = ObjectEdit("Node a", {"spec": {"taints": []}})
+    tried = ["--taint-node=a=node.kubernetes.io/disk-pressure-"]
+    assert commands(remedy(change, options=[], edits=[edit])) == tried
+    # The option doesn't make pods ready.
+    assert commands(remedy(change, options=[], edits=[edit, ObjectEdit("Pod shop/web", {"status": {}})])) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "patch", "typed"),
+    [
+        pytest.param(
+            Change(ChangeKind.UNCORDON, "a"), {"spec": {"unschedulable": None, "taints": []}},
+            ["--uncordon=a", "kubectl uncordon a"], id="uncordoned",
+        ),
+        pytest.param(
+            Change(ChangeKind.SET, "Node a", field="metadata.labels", value="disk=ssd"),
+            {"metadata": {"labels": {"disk": "ssd", "zone": "b"}}},
+            ["--label-node=a=disk=ssd --label-node=a=zone=b", "kubectl label node a disk=ssd zone=b"], id="labeled",
+        ),
+    ],
+)  # fmt: skip
+def test_a_change_of_a_node_is_an_option_and_a_command(change: Change, patch: dict[str, Any], typed: list[str]) -> None:
+    assert commands(remedy(change, options=[], edits=[ObjectEdit("Node a", patch)])) == typed
+    others = [Change(ChangeKind.SCALE, "Deployment shop/web", after=2)]
+    assert "--" not in " ".join(commands(remedy(change, *others, options=[])))
 
 
 def test_only_a_few_remedies_are_shown_unless_all_are_requested() -> None:
