@@ -986,9 +986,10 @@ class McpRequest(ClusterRequest):
     """Run an MCP server for AI assistants.
 
     Serves the Model Context Protocol on stdin and stdout and lets AI assistants query the cluster, read-only. The tools
-    are explain, pending, budgets, at_risk, check, drain, compare and cluster. They return the same documents as -o
-    json, truncated to the size that the caller requests. Clients can access only the cluster that these options
-    select, and no other files, addresses or programs. A snapshot is read once; a live cluster is read for each call.
+    are explain, explain_event, pending, budgets, at_risk, who_evicted, check, drain, compare and cluster. They return
+    the same documents as -o json, truncated to the size that the caller requests. Clients can access only the cluster
+    that these options select, and no other files, addresses or programs. A snapshot is read once; a live cluster is
+    read for each call.
 
     Requires pip install 'kpreempt[mcp]'.
     """

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kpreempt.verdict import at_risk, budgets, check, compare, drain, pending, records, who_evicted
+from kpreempt.verdict import at_risk, budgets, check, compare, drain, messages, pending, records, who_evicted
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
@@ -81,6 +81,10 @@ class EvictionsOfPod(who_evicted.EvictionsOfPod, Answer, frozen=True, kw_only=Tr
 
 class EvictedPods(who_evicted.EvictedPods, Answer, frozen=True, kw_only=True):
     """What happened to the pods of a workload or a namespace (``kpreempt who-evicted``)."""
+
+
+class ExplainedEvents(messages.ExplainedEvents, Answer, frozen=True, kw_only=True):
+    """What pasted messages and events say (``kpreempt explain --event``)."""
 
 
 class Comparison(compare.Comparison, Answer, frozen=True, kw_only=True):

@@ -18,8 +18,9 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 import msgspec
 
 from kpreempt.errors import InputError, KpreemptError, UsageError
-from kpreempt.library.answers import Answer
+from kpreempt.library.answers import Answer, ExplainedEvents, as_answer
 from kpreempt.library.cluster import Cluster
+from kpreempt.library.events import explain_pasted
 from kpreempt.library.gate.settings import Gate
 from kpreempt.library.options import Request, fields_of, kind_of, option_of
 from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending, WhoEvicted
@@ -339,6 +340,14 @@ _RULES = Annotated[
 ]
 _ALGORITHMS = Annotated[list[Annotated[str, msgspec.Meta(max_length=1_000)]], msgspec.Meta(min_length=2, max_length=10)]
 _LONGEST = 1_000
+_EVENTS = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=_LARGEST_MANIFEST,
+        description="a scheduler's message, or the output of kubectl describe pod or kubectl get events",
+    ),
+]
+_NAME = Annotated[str, msgspec.Meta(max_length=_LONGEST, description="of the pod, if the text has several")]
 
 
 def _arguments(request: type[Request], *more: tuple[str, Any] | tuple[str, Any, Any]) -> type[msgspec.Struct]:
@@ -366,11 +375,14 @@ def _arguments(request: type[Request], *more: tuple[str, Any] | tuple[str, Any, 
 
 
 class Tool(NamedTuple):
-    """A tool: its description, its arguments, and the call that queries a cluster, which raises ``KpreemptError``."""
+    """A tool: its description, its arguments, and the call that queries a cluster, which raises ``KpreemptError``.
+
+    The cluster is only read if the call needs it.
+    """
 
     description: str
     arguments: type[msgspec.Struct]
-    call_library: Callable[[Cluster, dict[str, Any]], Answer | Mapping[str, Any]]
+    call_library: Callable[[Callable[[], Cluster], dict[str, Any]], Answer | Mapping[str, Any]]
 
 
 def handle_call(name: str, arguments: Mapping[str, Any], cluster: Callable[[], Cluster]) -> tuple[dict[str, Any], int]:
@@ -384,7 +396,7 @@ def handle_call(name: str, arguments: Mapping[str, Any], cluster: Callable[[], C
         raise UsageError(f"{name}: {error}") from None
     given = {name: getattr(converted, name) for name in converted.__struct_fields__}
     size = given.pop("max_chars")
-    found = tool.call_library(cluster(), given)
+    found = tool.call_library(cluster, given)
     return dict(found) if isinstance(found, Mapping) else found.to_dict(), size
 
 
@@ -403,25 +415,32 @@ def _pods(given: dict[str, Any]) -> Any:
     return pod or (_objects(manifest) if manifest else None)
 
 
-def _explain(cluster: Cluster, given: dict[str, Any]) -> Answer:
+def _explain(cluster: Callable[[], Cluster], given: dict[str, Any]) -> Answer:
     pods = _pods(given)
     if pods is None:
         raise UsageError("expected a pod or a manifest")
     if isinstance(pods, str) or len(pods) == 1:
-        return cluster.explain(pods if isinstance(pods, str) else pods[0], **given)
+        return cluster().explain(pods if isinstance(pods, str) else pods[0], **given)
     # A node report is about one pod.
-    return cluster.explain_all(pods, **{**given, "node": None})
+    return cluster().explain_all(pods, **{**given, "node": None})
 
 
-def _check(cluster: Cluster, given: dict[str, Any]) -> Answer:
+def _explain_event(_: Callable[[], Cluster], given: dict[str, Any]) -> Answer:
+    content, limits = given["text"].encode("utf-8", "replace"), InputLimits(_LARGEST_MANIFEST * 16)
+    found = explain_pasted(content, "text", limits, namespace=given["namespace"], pod=given["pod"])
+    return as_answer(found, ExplainedEvents)
+
+
+def _check(cluster: Callable[[], Cluster], given: dict[str, Any]) -> Answer:
     manifest, rules = given.pop("manifest"), given.pop("rules")
-    return cluster.check(_objects(manifest) if manifest else [], gate=Gate(rules=rules), **given)
+    return cluster().check(_objects(manifest) if manifest else [], gate=Gate(rules=rules), **given)
 
 
-def _about(cluster: Cluster, _given: dict[str, Any]) -> Mapping[str, Any]:
-    snapshot = cluster.snapshot
+def _about(cluster: Callable[[], Cluster], _given: dict[str, Any]) -> Mapping[str, Any]:
+    found = cluster()
+    snapshot = found.snapshot
     return {
-        "version": cluster.version,
+        "version": found.version,
         "takenAt": snapshot.taken_at.isoformat() if snapshot.taken_at else None,
         "nodes": len(snapshot.nodes),
         "pods": len(snapshot.pods),
@@ -438,25 +457,30 @@ TOOLS: Mapping[str, Tool] = {
         _arguments(Explain, _MANIFEST),
         _explain,
     ),
+    "explain_event": Tool(
+        "Explain what a FailedScheduling message, or kubectl's list of events, says about pods; reads no cluster.",
+        _arguments(Request, ("text", _EVENTS), ("namespace", _NAME, ""), ("pod", _NAME, "")),
+        _explain_event,
+    ),
     "pending": Tool(
         "Predict what happens to each pending pod, in the order of the scheduler's queue.",
         _arguments(Pending),
-        lambda cluster, given: cluster.pending(**given),
+        lambda cluster, given: cluster().pending(**given),
     ),
     "budgets": Tool(
         "Find PodDisruptionBudgets that block drains, protect nothing, or would be violated, and the pods involved.",
         _arguments(Budgets),
-        lambda cluster, given: cluster.budgets(**given),
+        lambda cluster, given: cluster().budgets(**given),
     ),
     "at_risk": Tool(
         "Find running pods that would be preempted, and the pods that would preempt them.",
         _arguments(AtRisk),
-        lambda cluster, given: cluster.at_risk(**given),
+        lambda cluster, given: cluster().at_risk(**given),
     ),
     "who_evicted": Tool(
         "Find out what evicted a pod, or ended it otherwise, and why; without a pod, list those of a namespace.",
         _arguments(WhoEvicted),
-        lambda cluster, given: cluster.who_evicted(**given),
+        lambda cluster, given: cluster().who_evicted(**given),
     ),
     "check": Tool(
         "Simulate applying manifests to the cluster, and check the result against the rules.",
@@ -466,11 +490,11 @@ TOOLS: Mapping[str, Tool] = {
     "drain": Tool(
         "Simulate draining nodes: what blocks the drain, and where the pods go.",
         _arguments(Drain),
-        lambda cluster, given: cluster.drain(**given),
+        lambda cluster, given: cluster().drain(**given),
     ),
     "compare": Tool(
         f"Compare where scheduler versions, such as auto and {LATEST_ALGORITHM}, would place the same pods.",
         _arguments(Compare, _MANIFEST, ("algorithms", _ALGORITHMS)),
-        lambda cluster, given: cluster.compare(given["algorithms"], _pods(given), namespace=given["namespace"]),
+        lambda cluster, given: cluster().compare(given["algorithms"], _pods(given), namespace=given["namespace"]),
     ),
 }

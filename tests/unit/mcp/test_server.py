@@ -30,6 +30,7 @@ from kpreempt.mcp.server import (
 )
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
+MESSAGE = "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) were unschedulable."
 API = (DEMO / "api.yaml").read_text(encoding="utf-8")
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 SERVER = StdioServerParameters(
@@ -70,11 +71,26 @@ def test_a_client_lists_the_tools_and_is_answered(cluster: Cluster) -> None:
     assert wrong.content[0].text.startswith('pod "nobody" in namespace "shop" not found')
 
 
+def test_events_are_explained_without_a_cluster() -> None:
+    def unreachable() -> Cluster:
+        raise AssertionError("the cluster is not read")
+
+    text, is_error = answer_text("explain_event", {"text": MESSAGE}, unreachable)
+    assert not is_error
+    assert "2 Insufficient cpu" in text
+    assert answer_text("explain_event", {"text": "hello"}, unreachable) == (
+        "text: contains no event, and no message of a scheduler (a FailedScheduling message, or the output of kubectl"
+        " describe pod or kubectl get events)",
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "kind"),
     [
         pytest.param("cluster", {}, None, id="cluster"),
         pytest.param("explain", {"pod": "shop/web-6d8f9b7c54-nk6q5"}, "Verdict", id="explain"),
+        pytest.param("explain_event", {"text": MESSAGE}, "ExplainedEvents", id="explain_event"),
         pytest.param("pending", {}, "PendingPods", id="pending"),
         pytest.param("budgets", {"namespace": "shop"}, "BudgetAudit", id="budgets"),
         pytest.param("at_risk", {"limit": 2}, "PodsAtRisk", id="at_risk"),
@@ -122,6 +138,9 @@ def test_what_a_check_ignores_is_reported_within_the_size(cluster: Cluster) -> N
         pytest.param("explain", {"manifest": "[" * 100_000}, "nested", id="depths"),
         pytest.param("explain", {"manifest": "\x1b[31m: {"}, "manifest", id="no YAML"),
         pytest.param("explain", {"pod": "\u202ea"}, "not found", id="a hidden name"),
+        pytest.param("explain_event", {}, "text", id="no event"),
+        pytest.param("explain_event", {"text": MESSAGE, "event": "/etc/passwd"}, "unknown field", id="an event's file"),
+        pytest.param("explain_event", {"text": "\ud800"}, "no event", id="half a character"),
         pytest.param("pending", {"max_chars": 1}, "max_chars", id="too small"),
         pytest.param("check", {}, "no manifests", id="no manifests"),
         pytest.param("check", {"manifest": API, "applied_by": "x"}, "unknown tool", id="no tool"),
