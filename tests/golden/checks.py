@@ -17,6 +17,10 @@ ROOT = PROJECT / "fixtures" / "golden-check"
 _OUTAGE = ["-f", "fixtures/check/outage/rollout.yaml", "--snapshot", "fixtures/check/outage/cluster.yaml"]
 _RELEASE = ["-f", "fixtures/check/release/release.yaml", "--snapshot", "fixtures/check/release/cluster.yaml"]
 _NO_EFFECT = ["-f", "fixtures/check/without-effect/settings.yaml", "--snapshot", "fixtures/on-call/cluster.yaml"]
+NODE_HEALTH = [
+    *("-f", "fixtures/check/node-health/rollout.yaml", "--snapshot", "fixtures/screens/node-health.yaml"),
+    *("--assume-none", "quota"),
+]
 
 # The arguments of each golden file, its format and its exit code.
 ANSWERS: dict[str, tuple[list[str], str, int]] = {
@@ -37,6 +41,7 @@ ANSWERS: dict[str, tuple[list[str], str, int]] = {
     "release-waived.sarif": ([*_RELEASE, "--max-victims", "0", "--waive", "max-victims"], "sarif", 0),
     "release-runs.txt": ([*_RELEASE, "--runs", "20"], "text", 0),
     "without-effect.txt": (_NO_EFFECT, "text", 0),
+    "node-health.txt": ([*NODE_HEALTH, "--algorithm", "kube-1.36"], "text", 1),
     "release-1.13.txt": ([*_RELEASE, "--algorithm", "kube-1.13"], "text", 1),
 }
 

@@ -20,6 +20,7 @@ from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.golden.answers import FIXTURES
 from tests.golden.cases import NOW
+from tests.golden.checks import NODE_HEALTH
 
 ROOT = FIXTURES / "golden-screens"
 SIZES = ((80, 24), (120, 40))
@@ -76,10 +77,11 @@ _COMMANDS = {
     ],
     "check": ["check", *_of_change("outage", "rollout")],
     "check-passes": ["check", *_of_change("release", "release")],
+    "check-node-health": ["check", *NODE_HEALTH, *_VERSION],
     "drain": ["drain", *_DRAIN, *_VERSION],
     "drain-upgrade": ["drain", *_DRAIN, "--surge", "1", "--without", "pdb/shop/checkout", *_VERSION],
 }
-_FAILING = ("check", "drain", "drain-node-health")
+_FAILING = ("check", "check-node-health", "drain", "drain-node-health")
 _WATCH = "pending-watch"
 ANSWERS = {
     f"{name}-{width}x{height}.txt": (name, width, height) for name in (*_COMMANDS, _WATCH) for width, height in SIZES

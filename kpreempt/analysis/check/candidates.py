@@ -24,7 +24,12 @@ from kpreempt.analysis.explain.candidates import MAX_CUT
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import NewNodes, allocatable_of, kinds_of
 from kpreempt.analysis.remedies.edits import nested
-from kpreempt.analysis.remedies.excluded import CORDON_TAINT, SYSTEM_NAMESPACE, is_set_by_controller
+from kpreempt.analysis.remedies.excluded import (
+    CORDON_TAINT,
+    SYSTEM_NAMESPACE,
+    is_set_by_autoscaler,
+    is_set_by_controller,
+)
 from kpreempt.analysis.remedies.owners import Owners
 from kpreempt.analysis.remedies.quotas import amount_of, amount_text, larger_quota
 from kpreempt.analysis.remedies.search import Candidate
@@ -361,8 +366,11 @@ def _repaired_nodes(finding: GateFinding, situation: Situation) -> Iterator[Cand
     """Nodes that are usable again: uncordoned, or with what their controller's taint reports repaired."""
     if not situation.waiting_pods(finding.subject):
         return
-    broken = [each for each in situation.cluster.nodes if any(map(is_set_by_controller, each.spec.taints))]
-    cordoned = [each for each in situation.cluster.nodes if each.spec.unschedulable]
+    # Nodes that an autoscaler removes, or that still start, are not usable.
+    nodes = [each for each in situation.cluster.nodes if not any(map(is_set_by_autoscaler, each.spec.taints))]
+    nodes = [each for each in nodes if each.metadata.deletion_timestamp is None]
+    broken = [each for each in nodes if any(map(is_set_by_controller, each.spec.taints))]
+    cordoned = [each for each in nodes if each.spec.unschedulable]
     for node in list({each.name: each for each in (*cordoned, *broken)}.values())[:_MAX_NODES]:
         name, is_cordoned = f"Node {node.name}", node.spec.unschedulable
         taints = [

@@ -54,6 +54,15 @@ def with_options(cluster: Cluster, options: str) -> Cluster:
     return cluster
 
 
+@pytest.mark.parametrize("key", ["karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"])
+@pytest.mark.parametrize("is_cordoned", [False, True])
+def test_a_node_that_an_autoscaler_removes_is_not_repaired(key: str, is_cordoned: bool) -> None:
+    removed = node("n2", unschedulable=is_cordoned, taints=[{"key": key, "effect": "NoSchedule"}])
+    found = Cluster.of([node("n1"), removed, BUSY], now=NOW).check([deployment()]).findings
+    assert all(change.subject != "Node n2" for each in found for fix in each.remedies for change in fix.changes)
+    assert all(edit.object != "Node n2" for each in found for fix in each.remedies for edit in fix.edits)
+
+
 @pytest.mark.parametrize(
     ("spec", "typed"),
     [
