@@ -11,6 +11,7 @@ result is returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -41,53 +42,88 @@ _MAX_SPAN = 1_000
 
 
 class NumberColumn:
-    """A number for each node of a cluster, by its position; numbers are computed on request."""
+    """A number for each node of a cluster, by its position; numbers are computed on request.
 
-    __slots__ = ("_changes", "_is_open", "_numbers", "_seen")
+    All of them so far are between the ``lowest`` and the ``highest``.
+    """
+
+    __slots__ = ("_changes", "_is_open", "_seen", "highest", "lowest", "numbers")
 
     def __init__(self, size: int, changes: Changes) -> None:
-        self._numbers = np.zeros(size, np.int64)
+        self.numbers: Integers = np.zeros(size, np.int64)
         self._is_open = np.ones(size, np.bool_)
         self._changes = changes
         self._seen = len(changes.places)
+        self.lowest, self.highest = _MAX_EXACT, -_MAX_EXACT
 
-    def at(self, places: Integers, find_out: Callable[[list[int]], Sequence[int]]) -> Integers:
-        """Return the numbers at ``places``; ``find_out`` computes those whose nodes changed."""
+    def unknown(self, places: Integers) -> Integers:
+        """Return those of ``places`` whose numbers are unknown, because they are new or their nodes changed."""
         changed = self._changes.places[self._seen :]
         if changed:
             self._is_open[changed] = True
             self._seen += len(changed)
-        unknown = places[self._is_open[places]]
+        unknown: Integers = places[self._is_open[places]]
+        return unknown
+
+    def store(self, places: Integers, numbers: Integers) -> None:
+        """Store the numbers at ``places``, at least one."""
+        self.numbers[places] = numbers
+        self._is_open[places] = False
+        self.lowest, self.highest = min(self.lowest, int(numbers.min())), max(self.highest, int(numbers.max()))
+
+    def at(self, places: Integers, find_out: Callable[[list[int]], Sequence[int]]) -> Integers:
+        """Return the numbers at ``places``; ``find_out`` computes those that are unknown."""
+        unknown = self.unknown(places)
         if len(unknown):
-            self._numbers[unknown] = find_out(unknown.tolist())
-            self._is_open[unknown] = False
-        numbers: Integers = self._numbers[places]
+            self.store(unknown, np.array(find_out(unknown.tolist()), np.int64))
+        numbers: Integers = self.numbers[places]
         return numbers
 
 
 class ScoresAtOnce:
-    """Scores ``nodes``, the ones that fit a pod, which are at the ``places`` of the state in ``all_nodes``."""
+    """Scores ``nodes``, the ones that fit a pod, with ``plugins``; they are at the ``places`` of the state.
 
-    def __init__(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], all_nodes: Sequence[NodeInfo]) -> None:
+    Local scores that are not normalized are cached in ``all_nodes`` as one weighted sum: those of the plugins in
+    ``summed``, which rate only the nodes where the sum is unknown.
+    """
+
+    def __init__(
+        self,
+        state: CycleState,
+        pod: Pod,
+        nodes: Sequence[NodeInfo],
+        all_nodes: Sequence[NodeInfo],
+        plugins: Sequence[ScorePlugin],
+    ) -> None:
         assert state.places is not None
         self._state, self._pod, self._nodes, self._all_nodes = state, pod, nodes, all_nodes
-        self._places = state.places
+        self._places = self._unknown = state.places
+        self._findings = state.scheduling_findings or state.findings
+        self.summed = [each.name for each in plugins if _is_summed(each)] if self._findings is not None else []
+        self._sum: NumberColumn | None = None
+        if self._findings is not None and self.summed:
+            self._sum = self._findings.column(("score sum", *self.summed), len(all_nodes), NumberColumn)
+            self._unknown = self._sum.unknown(self._places)
+        self.running = [each for each in plugins if each.name not in self.summed or len(self._unknown)]
 
     def rate(self, plugin: ScorePlugin) -> Integers:
         """Return the plugin's normalized scores: one for each node, or one for all. Raises ``PluginError``."""
         state, pod, nodes = self._state, self._pod, self._nodes
+        if plugin.name in self.summed:
+            return np.array(self._rated_at(plugin, self._unknown.tolist()), np.int64)
         # A pod's images are not part of its scheduling key.
         scores_images = isinstance(plugin, BulkScorePlugin) and plugin.scores_images
-        findings = state.findings if scores_images else state.scheduling_findings or state.findings
+        findings = state.findings if scores_images else self._findings
         same = plugin.score_of_every_node(state, pod) if isinstance(plugin, BulkScorePlugin) else None
         if same is not None:
             raw: Integers = np.array([same], np.int64)
         elif findings is None or not plugin.is_local:
             raw = np.array(rated(plugin, state, pod, nodes), np.int64)
         else:
-            raw = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn).at(
-                self._places, lambda places: rated(plugin, state, pod, [self._all_nodes[place] for place in places])
-            )
+            column = findings.column(("scores", plugin.name), len(self._all_nodes), NumberColumn)
+            raw = column.at(self._places, partial(self._rated_at, plugin))
+            if column.lowest == column.highest:
+                raw = raw[:1]
         if type(plugin).normalize_scores is ScorePlugin.normalize_scores:
             return raw
         if not len(raw) or not plugin.scales_to_extremes:
@@ -99,14 +135,31 @@ class ScoresAtOnce:
         scaled = np.array(plugin.normalize_scores(state, pod, list(range(lowest, highest + 1)), ()), np.int64)
         return scaled if lowest == highest else scaled[raw - lowest]
 
+    def _rated_at(self, plugin: ScorePlugin, places: list[int]) -> Sequence[int]:
+        return rated(plugin, self._state, self._pod, [self._all_nodes[place] for place in places])
+
     def in_sum(self, columns: Mapping[str, Integers], weights: Mapping[str, int]) -> Integers | None:
         """Return each node's weighted total; ``None`` if a score is out of range."""
-        total = np.zeros(len(self._nodes), np.int64)
-        for name, scores in columns.items():
-            if scores.min() < MIN_NODE_SCORE or scores.max() > MAX_NODE_SCORE:
-                return None
-            total += scores * weights[name]
+        if any(scores.min() < MIN_NODE_SCORE or scores.max() > MAX_NODE_SCORE for scores in columns.values()):
+            return None
+        weighted = {name: scores * weights[name] for name, scores in columns.items()}
+        total: Integers = np.zeros(len(self._nodes), np.int64)
+        if self._sum is not None:
+            if len(self._unknown):
+                self._sum.store(self._unknown, np.sum([weighted.pop(name) for name in self.summed], axis=0))
+            total = self._sum.numbers[self._places]
+        for scores in weighted.values():
+            total += scores
         return total
+
+
+def _is_summed(plugin: ScorePlugin) -> bool:
+    """Return whether the score for a node depends only on it and on the pod's scheduling key."""
+    if isinstance(plugin, BulkScorePlugin) and (
+        plugin.scores_images or type(plugin).score_of_every_node is not BulkScorePlugin.score_of_every_node
+    ):
+        return False
+    return bool(plugin.is_local) and type(plugin).normalize_scores is ScorePlugin.normalize_scores
 
 
 def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int] | None:

@@ -456,7 +456,7 @@ class Framework:
         def rate(plugin: ScorePlugin) -> list[int]:
             return plugin.normalize_scores(state, pod, list(rated(plugin, state, pod, nodes)), nodes)
 
-        columns = self._rated(state, pod, nodes, rate)
+        columns = _rated_by(self._scoring(state, pod, nodes), rate)
         if any(
             min(scores, default=MIN_NODE_SCORE) < MIN_NODE_SCORE or max(scores, default=MAX_NODE_SCORE) > MAX_NODE_SCORE
             for scores in columns.values()
@@ -489,13 +489,11 @@ class Framework:
             return None
         from kpreempt.schedulers.kube.bulk.score_columns import ScoresAtOnce  # noqa: PLC0415 - needs NumPy
 
-        at_once = ScoresAtOnce(state, pod, nodes, self.cluster.node_infos)
-        return at_once.in_sum(self._rated(state, pod, nodes, at_once.rate), weights)
+        at_once = ScoresAtOnce(state, pod, nodes, self.cluster.node_infos, self._scoring(state, pod, nodes))
+        return at_once.in_sum(_rated_by(at_once.running, at_once.rate), weights)
 
-    def _rated(
-        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], rate: Callable[[ScorePlugin], SomeScores]
-    ) -> dict[str, SomeScores]:
-        """Return the result of ``rate`` for each score plugin, after PreScore ran for all."""
+    def _scoring(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[ScorePlugin]:
+        """Run PreScore, and return the plugins that score the nodes."""
         skipped = set()
         for pre_score in self.plugins.pre_scores:
             status = pre_score.pre_score(state, pod, nodes)
@@ -503,16 +501,19 @@ class Framework:
                 skipped.add(pre_score.name)
             elif not status.is_success:
                 raise FrameworkError(wrapped(f'running PreScore plugin "{pre_score.name}"', status, pre_score.name))
-        found: dict[str, SomeScores] = {}
-        for plugin in self.plugins.scores:
-            if plugin.name in skipped:
-                continue
-            try:
-                found[plugin.name] = rate(plugin)
-            except PluginError as error:
-                doing = f'running Score plugins: plugin "{plugin.name}" failed with'
-                raise FrameworkError(wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
-        return found
+        return [plugin for plugin in self.plugins.scores if plugin.name not in skipped]
+
+
+def _rated_by(plugins: Iterable[ScorePlugin], rate: Callable[[ScorePlugin], SomeScores]) -> dict[str, SomeScores]:
+    """Return the result of ``rate`` for each plugin."""
+    found: dict[str, SomeScores] = {}
+    for plugin in plugins:
+        try:
+            found[plugin.name] = rate(plugin)
+        except PluginError as error:
+            doing = f'running Score plugins: plugin "{plugin.name}" failed with'
+            raise FrameworkError(wrapped(doing, Status(Code.ERROR, [str(error)]), plugin.name)) from error
+    return found
 
 
 def _first_rejection(filters: Iterable[FilterPlugin], state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
