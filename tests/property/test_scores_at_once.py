@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.schedulers.kube import scheduler
-from kpreempt.schedulers.kube.bulk import score_columns
+from kpreempt.schedulers.kube.bulk import node_amounts
+from kpreempt.schedulers.kube.bulk.node_amounts import amounts_of, columns_of
 from kpreempt.schedulers.kube.bulk.score_columns import scores_at_once
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     ResourceScorer,
@@ -39,12 +40,14 @@ class Node:
         self.allocatable = _Amounts(cpu, memory)
         self.requested = _Amounts(used_cpu, used_memory)
         self.non_zero_milli_cpu, self.non_zero_memory = counted_cpu, counted_memory
+        self.num_pods = 0
 
 
 class _Amounts:
     def __init__(self, milli_cpu: int, memory: int) -> None:
         self.milli_cpu = milli_cpu
         self.memory = memory
+        self.ephemeral_storage = self.allowed_pod_number = 0
 
 
 def scorer_of(score: Any, weights: list[ResourceWeight], *, use_requested: bool) -> ResourceScorer:
@@ -65,8 +68,7 @@ def test_nodes_at_once_score_as_one_by_one(
     named = [ResourceWeight(name, weight) for name, weight in zip(("cpu", "memory"), weights, strict=False)]
     scorer = scorer_of(score, named, use_requested=use_requested)
     incoming, cluster = requests[: len(named)], [Node(each) for each in nodes]
-    with patch.object(score_columns, "_MANY", 1):
-        found = scores_at_once(scorer, incoming, cluster)  # type: ignore[arg-type]
+    found = scores_at_once(scorer, incoming, columns_of(amounts_of(cluster)))  # type: ignore[arg-type]
     expected = [scorer.score(incoming, each) for each in cluster]  # type: ignore[arg-type]
     is_huge = any(
         used + request >= 2**53
@@ -86,8 +88,7 @@ def test_nodes_at_once_score_as_one_by_one(
 )
 def test_plugins_without_bulk_scores_are_listed(score: Any, resource: str) -> None:
     scorer = scorer_of(score, [ResourceWeight(resource, 1)], use_requested=True)
-    with patch.object(score_columns, "_MANY", 1):
-        assert scores_at_once(scorer, [1], [Node([4] * 6)]) is None  # type: ignore[list-item]
+    assert scores_at_once(scorer, [1], columns_of(amounts_of([Node([4] * 6)]))) is None  # type: ignore[list-item]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -96,7 +97,7 @@ def test_columns_do_not_change_decisions(scenario: Object) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     expected = kube.decide(kube.prepare(cluster, now=NOW), pod)
-    with patch.object(score_columns, "_MANY", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
+    with patch.object(node_amounts, "MIN_NODES", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
         assert kube.decide(kube.prepare(cluster, now=NOW), pod) == expected
         # Nodes with cached scores are not scored again.
         remembering = kube.prepare(cluster, now=NOW, expects_equivalent_pods=True)

@@ -383,7 +383,7 @@ class Cycle:
             [candidates[node] for node in nominated], self._cluster, memory.budgets if memory is not None else None
         )
         outcome = _outcome(nominated, candidates, victims, self._extender_calls)
-        status_of = evaluated.__getitem__ if self._known is None else self._known.get
+        status_of = evaluated.__getitem__ if self._known is None else self._known.outline_of
         eligibility = evidence.eligibility if evidence else self._eligibility(filtered)
         is_permanent = outcome == Outcome.UNSCHEDULABLE and is_permanently_unschedulable(
             self._framework, self._state, self._pod, status_of, pre_filter

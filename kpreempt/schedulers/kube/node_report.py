@@ -20,6 +20,7 @@ from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.in_tree import Outline
 from kpreempt.schedulers.kube.framework.interface import FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, host_ports_of
 from kpreempt.schedulers.kube.framework.out_of_tree import attributed_to
@@ -176,13 +177,17 @@ def capacity_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str,
     return found
 
 
+def _is_permanent(status: Status) -> bool:
+    return status.is_permanent if isinstance(status, Outline) else is_permanent(status)
+
+
 def is_permanently_unschedulable(
     framework: Framework, state: CycleState, pod: Pod, status_of: Callable[[str], Status], pre_filter: Status | None
 ) -> bool:
     """Return whether each node rejects the pod whatever runs there, including filters that were not reached.
 
-    ``status_of`` returns a node's status by name, ``state`` is the state after PreFilter, and ``pre_filter`` is
-    PreFilter's status if it rejects the pod.
+    ``status_of`` returns a node's status, or an outline of it, by name; ``state`` is the state after PreFilter, and
+    ``pre_filter`` is PreFilter's status if it rejects the pod.
     """
     if pre_filter is not None:
         # The pod's node requirements contradict each other; any other rejection here may be resolved later.
@@ -194,7 +199,7 @@ def is_permanently_unschedulable(
     ]
     try:
         return all(
-            is_permanent(status_of(node_info.name))
+            _is_permanent(status_of(node_info.name))
             or any(is_permanent(plugin.filter(state, pod, node_info)) for plugin in filters)
             for node_info in framework.cluster.node_infos
         )

@@ -18,6 +18,7 @@ from kpreempt.model.affinity import PodAffinityTerm
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.equal_pods import updates_of
+from kpreempt.schedulers.kube.bulk.node_amounts import Amounts, NodeAmounts
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import HostPorts, NodeInfo, PodInfo, host_ports_of
@@ -493,6 +494,7 @@ class LatestTable:
 
     def __init__(self, cluster: ClusterState, before: LatestTable | None = None) -> None:
         self._cluster = cluster
+        self._amounts: NodeAmounts = before._amounts if before is not None else NodeAmounts()
         latest = before._latest if before is not None else None
         follows = latest is not None and cluster.has_nodes_of(latest.cluster)
         self._latest: PodTable = latest if latest is not None and follows else PodTable(cluster, latest)
@@ -512,6 +514,10 @@ class LatestTable:
             return self.table
         latest.num_made_from += 1
         return PodTable(self._cluster, latest, nodes)
+
+    def amounts_of(self, nodes: Sequence[NodeInfo]) -> Amounts | None:
+        """Return the amounts of these nodes of the cluster; ``None`` for a few nodes, or if an amount is huge."""
+        return self._amounts.on(self._cluster, nodes)
 
     @property
     def current(self) -> PodTable | None:

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.bulk.node_amounts import MAX_EXACT, Amounts
 from kpreempt.schedulers.kube.bulk.pod_table import Floats, Integers
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.decision_cache import Changes
@@ -33,10 +34,6 @@ from kpreempt.schedulers.kube.framework.resource_scoring import (
 )
 from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 
-# From this many nodes on, they are scored in columns.
-_MANY = 100
-# Below this, products with 100 fit into 64 bits, and doubles represent every amount exactly.
-_MAX_EXACT = 2**53
 # If scores differ by at most this, each possible one is normalized instead of each node's.
 _MAX_SPAN = 1_000
 
@@ -54,7 +51,7 @@ class NumberColumn:
         self._is_open = np.ones(size, np.bool_)
         self._changes = changes
         self._seen = len(changes.places)
-        self.lowest, self.highest = _MAX_EXACT, -_MAX_EXACT
+        self.lowest, self.highest = MAX_EXACT, -MAX_EXACT
 
     def unknown(self, places: Integers) -> Integers:
         """Return those of ``places`` whose numbers are unknown, because they are new or their nodes changed."""
@@ -162,20 +159,19 @@ def _is_summed(plugin: ScorePlugin) -> bool:
     return bool(plugin.is_local) and type(plugin).normalize_scores is ScorePlugin.normalize_scores
 
 
-def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int] | None:
-    """Return the scores of ``nodes``.
+def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], amounts: Amounts | None) -> list[int] | None:
+    """Return the scores of the nodes with these ``amounts``.
 
-    ``None`` for few nodes, for resources other than CPU and memory, for other functions, and for huge amounts.
+    ``None`` without these, for resources other than CPU and memory, for other functions, and for huge amounts.
     """
     score, names = scorer.usage_score, [name for name, _ in scorer.weights]
-    if len(nodes) < _MANY or any(name not in (CPU, MEMORY) for name in names):
+    if amounts is None or any(name not in (CPU, MEMORY) for name in names):
         return None
     allocatable, allocated, requested = [], [], []
     for name, request in zip(names, requests, strict=True):
-        pairs = [scorer.on_node(name, each) for each in nodes]
-        if any(not 0 <= total < _MAX_EXACT or not 0 <= used + request < _MAX_EXACT for total, used in pairs):
+        totals, uses = scorer.in_columns(name, amounts)
+        if request + int(uses.max(initial=0)) >= MAX_EXACT:
             return None
-        totals, uses = np.array(pairs, dtype=np.int64).T
         allocatable.append(totals)
         allocated.append(uses)
         requested.append(uses + request)

@@ -13,6 +13,7 @@ from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, Plugin, ScorePlugin, points_of
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behavior
+from kpreempt.verdict import Status
 
 if TYPE_CHECKING:
     # These need NumPy, which is loaded only for big clusters.
@@ -82,6 +83,23 @@ class SparseFilterPlugin(FilterPlugin):
     @abstractmethod
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
         """Return those of ``nodes`` that it may reject, after PreFilter; on all others ``filter`` succeeds."""
+
+
+class Outline(Status, frozen=True, gc=False):
+    """A rejection without its details, which nodes share that are rejected for the same reasons."""
+
+    is_permanent: bool = False
+
+
+class BulkFilterPlugin(SparseFilterPlugin):
+    """A filter that can compare many nodes with a pod faster than one by one."""
+
+    @abstractmethod
+    def outline(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[Status] | None:
+        """Return ``SUCCESS`` or an ``Outline`` of the rejection for each of ``nodes``, which are the cluster's.
+
+        ``None`` if ``filter`` has to be called, as for a few nodes.
+        """
 
 
 class BulkScorePlugin(ScorePlugin):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.model.pod import Container, Pod
 from kpreempt.model.quantity import ceil_milli, ceil_units, wrap_int64
@@ -22,6 +22,10 @@ from kpreempt.schedulers.kube.framework.resources import (
     is_scalar_resource,
     pod_requests,
 )
+
+if TYPE_CHECKING:
+    from kpreempt.schedulers.kube.bulk.node_amounts import Amounts
+    from kpreempt.schedulers.kube.bulk.pod_table import Integers
 
 MAX_UTILIZATION = 100
 # Scores of a configured shape range up to 10.
@@ -124,6 +128,13 @@ class ResourceScorer:
             if served[0]:
                 return served
         return total.scalar.get(name, 0), used.scalar.get(name, 0)
+
+    def in_columns(self, name: str, amounts: Amounts) -> tuple[Integers, Integers]:
+        """Return the same for CPU or memory, of many nodes."""
+        if name == CPU:
+            used = amounts.used_milli_cpu if self._use_requested else amounts.non_zero_milli_cpu
+            return amounts.milli_cpu, used
+        return amounts.memory, amounts.used_memory if self._use_requested else amounts.non_zero_memory
 
 
 def allocation_scorer(args: Mapping[str, object]) -> tuple[UsageScore, list[ResourceWeight]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from kpreempt.model.pod import Pod
@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
 from kpreempt.schedulers.kube.framework.decision_cache import Changes, DecisionCache, PodCache
-from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin, rated
+from kpreempt.schedulers.kube.framework.in_tree import BulkFilterPlugin, Outline, SparseFilterPlugin, rated
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -46,7 +46,7 @@ _Kind = tuple[str, Code]
 class FilterColumn:
     """The status of each node of a cluster, in order. Valid until it is refreshed for another cluster.
 
-    Statuses at open positions are unknown.
+    Statuses at open positions are unknown. Some of the others may be outlines until they are completed.
     """
 
     def __init__(self, names: Sequence[str], changes: Changes) -> None:
@@ -76,6 +76,12 @@ class FilterColumn:
             self._count(place, 1)
         self._open.difference_update(places)
 
+    def complete(self, places: Iterable[int], find_out: Callable[[list[int]], Iterable[Status]]) -> None:
+        """Replace the outlines at these positions by the statuses."""
+        outlined = [place for place in places if isinstance(self.statuses[place], Outline)]
+        for place, status in zip(outlined, find_out(outlined), strict=True):
+            self.statuses[place] = status
+
     def _count(self, place: int, by: int) -> None:
         status = self.statuses[place]
         assert status is not None
@@ -95,10 +101,17 @@ class FilterColumn:
 class FilteredNodes(NodeToStatus):
     """The nodes that the filters reject: a column's statuses and, at its open positions, the given ones.
 
-    Valid until the column is refreshed. Lists are built on first use.
+    Valid until the column is refreshed. Lists are built on first use; ``find_out`` completes outlines.
     """
 
-    def __init__(self, column: FilterColumn, position: Mapping[str, int], given: Mapping[int, Status]) -> None:
+    def __init__(
+        self,
+        column: FilterColumn,
+        position: Mapping[str, int],
+        given: Mapping[int, Status],
+        find_out: Callable[[list[int]], Iterable[Status]],
+    ) -> None:
+        self._find_out = find_out
         self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         self._column = column
         self._position = position
@@ -107,6 +120,7 @@ class FilteredNodes(NodeToStatus):
     @cached_property
     def all(self) -> list[Status]:
         """Return the status of every node."""
+        self._column.complete(range(len(self._column.statuses)), self._find_out)
         statuses = list(self._column.statuses)
         for place, status in self._given.items():
             statuses[place] = status
@@ -163,6 +177,13 @@ class FilteredNodes(NodeToStatus):
         return {(name := next(iter(names))): self.get(name) for names in self.rejected.values()}
 
     def get(self, node_name: str) -> Status:
+        place = self._position.get(node_name)
+        if place is not None:
+            self._column.complete((place,), self._find_out)
+        return self.outline_of(node_name)
+
+    def outline_of(self, node_name: str) -> Status:
+        """Return the same, or an outline of it."""
         place = self._position.get(node_name)
         status = None if place is None else self._given.get(place) or self._column.statuses[place]
         return self.absent if status is None or status is SUCCESS else status
@@ -366,10 +387,10 @@ class Framework:
             return None
         cluster = self.cluster
 
-        def statuses_at(places: Iterable[int]) -> list[Status]:
+        def statuses_at(places: Iterable[int], *, in_outline: bool = False) -> list[Status]:
             nodes = [cluster.node_infos[place] for place in places]
             return self._with_nominated_pods(
-                state, pod, nodes, lambda others: _first_rejections(running, state, pod, others)
+                state, pod, nodes, lambda others: _first_rejections(running, state, pod, others, in_outline=in_outline)
             )
 
         running = [plugin for plugin in self.plugins.filters if plugin.name not in state.skip_filter_plugins]
@@ -380,8 +401,8 @@ class Framework:
         column = findings.column(
             key, len(cluster.by_name), lambda _, changes: FilterColumn(list(cluster.by_name), changes)
         )
-        column.refresh(statuses_at, except_for=own)
-        return FilteredNodes(column, cluster.position, dict(zip(own, statuses_at(own), strict=True)))
+        column.refresh(partial(statuses_at, in_outline=True), except_for=own)
+        return FilteredNodes(column, cluster.position, dict(zip(own, statuses_at(own), strict=True)), statuses_at)
 
     def all_filters_are_node_local(self, state: CycleState) -> bool:
         """Return whether each filter's result for a node depends only on that node and its pods.
@@ -525,13 +546,22 @@ def _first_rejection(filters: Iterable[FilterPlugin], state: CycleState, pod: Po
 
 
 def _first_rejections(
-    filters: Iterable[FilterPlugin], state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    filters: Iterable[FilterPlugin],
+    state: CycleState,
+    pod: Pod,
+    nodes: Sequence[NodeInfo],
+    *,
+    in_outline: bool = False,
 ) -> list[Status]:
-    """Return ``_first_rejection`` for each of ``nodes``, filter by filter."""
+    """Return ``_first_rejection`` for each of ``nodes``, filter by filter; outlines of rejections will do."""
     found = dict.fromkeys(nodes, SUCCESS)
     for plugin in filters:
-        suspects = plugin.suspects(state, pod, nodes) if isinstance(plugin, SparseFilterPlugin) else nodes
-        statuses = {each: run_filter(plugin, state, pod, each) for each in suspects}
+        outline = plugin.outline(state, pod, nodes) if in_outline and isinstance(plugin, BulkFilterPlugin) else None
+        if outline is not None:
+            statuses = dict(zip(nodes, outline, strict=True))
+        else:
+            suspects = plugin.suspects(state, pod, nodes) if isinstance(plugin, SparseFilterPlugin) else nodes
+            statuses = {each: run_filter(plugin, state, pod, each) for each in suspects}
         if rejected := {each: status for each, status in statuses.items() if status is not SUCCESS}:
             found.update(rejected)
             nodes = [each for each in nodes if each not in rejected]

@@ -85,7 +85,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
         if self._handle.tables is not None and isinstance(prepared, tuple):
             from kpreempt.schedulers.kube.bulk.score_columns import scores_at_once  # noqa: PLC0415
 
-            found = scores_at_once(self._scorer, prepared[0], nodes)
+            found = scores_at_once(self._scorer, prepared[0], self._handle.tables.amounts_of(nodes))
         return [self.score(state, pod, each) for each in nodes] if found is None else found
 
 

@@ -143,12 +143,8 @@ class Evaluator:
                 else select_nodes(victims, criteria)
             )
         with state.phases.phase("odds"):
-            # A nominated node is evaluated before all others, and nodes rejected by extenders are recorded after them.
-            is_list_known = (
-                pod.status.nominated_node_name not in filtered.statuses and extender_session_of(state) is None
-            )
             odds = (
-                self._odds(in_vain.potential_nodes, helped, search_order(filtered, is_list_known=is_list_known))
+                self._odds(in_vain.potential_nodes, helped, self._search_order(state, pod, filtered))
                 if is_default and state.records_odds
                 else None
             )
@@ -321,6 +317,12 @@ class Evaluator:
         """Return whether the evictable pods of a node are known to be in the scheduler's order."""
         priority = None if self._chooses_victims else pod.priority
         return stand_in_order(self._cluster.cluster, node_info, priority, scheduler=pod.spec.scheduler_name)
+
+    def _search_order(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> SearchOrder:
+        """Return the order in which a search goes through the rejected nodes."""
+        # A nominated node is evaluated before all others, and nodes rejected by extenders are recorded after them.
+        is_evaluated_first = pod.status.nominated_node_name in filtered.statuses
+        return search_order(filtered, is_list_known=not is_evaluated_first and extender_session_of(state) is None)
 
     def _odds(self, potential: list[str], helped: Sequence[CachedDryRun], order: SearchOrder) -> Odds | None:
         """Return the odds of each outcome if the real search stops before it has evaluated all nodes."""
