@@ -29,11 +29,24 @@ def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
     """Let the plugins of ``handle``, run by ``framework``, use columns over the pods of their cluster."""
 
     def dry_run_at_once(
-        state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
+        state: CycleState,
+        pod: Pod,
+        nodes: Sequence[NodeInfo],
+        budgets: BudgetIndex,
+        orders: Steps | None,
+        is_brief: bool,
     ) -> BulkDryRun:
         table = tables.table_of(nodes) if framework.all_filters_are_node_local(state) else tables.table
         return dry_run(
-            table, framework.plugins.filters, state, pod, nodes, budgets, orders, framework.nominated_pods_except
+            table,
+            framework.plugins.filters,
+            state,
+            pod,
+            nodes,
+            budgets,
+            orders,
+            framework.nominated_pods_except,
+            is_brief=is_brief,
         )
 
     handle.tables = tables

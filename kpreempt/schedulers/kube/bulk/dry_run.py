@@ -6,7 +6,7 @@ If the scheduler's own order of pods is known, equal pods are in the order in wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.bulk.limits import PluginLimits
 from kpreempt.schedulers.kube.bulk.lockstep import BudgetUses, Lockstep, uses_of
-from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, order_by
+from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, distinct, order_by
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, NodeFilterPlugin
-from kpreempt.schedulers.kube.framework.interface import BulkDryRun, FilterPlugin, Victims
+from kpreempt.schedulers.kube.framework.interface import BriefDryRun, BulkDryRun, FilterPlugin, HelpfulNode, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.importance import NO_START, BudgetIndex, sort_by_importance
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
@@ -37,13 +37,16 @@ def dry_run(
     budgets: BudgetIndex,
     orders: Steps | None,
     nominated_on: Callable[[Pod, str], Sequence[PodInfo]],
+    *,
+    is_brief: bool = False,
 ) -> BulkDryRun:
     """Return the victims on each of ``nodes`` that can be handled here; the others are missing from the result.
 
     All of ``nodes``, which are in snapshot order, must have passed the filters that ignore pods. ``state`` is the state
     after PreFilter. If it requests steps, nodes on which a plugin rejects without its details are missing, too.
     ``orders`` has the steps that may be used to follow the orders of equal pods, if the order is unknown.
-    ``nominated_on`` returns the pods nominated to a node that count there. Nothing is changed.
+    ``nominated_on`` returns the pods nominated to a node that count there. If preemption helps anywhere, the result
+    ``is_brief`` on request. Nothing is changed.
     """
     limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
@@ -83,17 +86,21 @@ def dry_run(
     # Pods that violate a budget are put back before all others.
     tried = np.argsort(2 * victim_nodes + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], victim_nodes[tried], len(nodes))
+    others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
+    is_evicted = ~search.is_kept & search.fits[search.nodes]
+    goes = _removed_pods(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go).tolist()
+    gone = [table.pods[position] for position in goes]
+    evicted = _Evicted(nodes, search, is_evicted, gone, uses.violates[tried], others)
+    if is_brief and gone:
+        timed = distinct(victim_nodes[table.start[victims] == NO_START]).tolist()
+        return BulkDryRun({}, brief=evicted.in_brief(is_omitted, victim_nodes, uses, timed))
     # Pods that stay in any case.
     num_others = [
         node_info.num_pods - count + len(nominated.get(index, ()))
         for index, (node_info, count) in enumerate(zip(nodes, search.counts.tolist(), strict=True))
     ]
     steps_on = _steps_on_nodes(table, search, victims[tried], uses, tried, num_others)
-    others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
-    is_evicted = ~search.is_kept & search.fits[search.nodes]
-    goes = _removed_pods(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go).tolist()
-    gone = [table.pods[position] for position in goes]
-    outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_omitted, others, num_others)
+    outcomes = _outcomes(evicted, search, is_omitted, num_others)
     silent = {each.plugin for each in limits if not each.has_detail}
     # A node without its victims is not bare if other pods are nominated to it.
     detailed = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
@@ -161,32 +168,81 @@ def _removed_pods(
     return in_go.sort_again(goes, first, has_both.tolist().__getitem__)
 
 
+class _Evicted:
+    """The pods that are evicted from each of ``nodes``: ``gone``, node by node; ``violates`` is for all victims."""
+
+    def __init__(
+        self,
+        nodes: Sequence[NodeInfo],
+        search: Lockstep,
+        is_evicted: Booleans,
+        gone: Sequence[Pod],
+        violates: Booleans,
+        others: Mapping[int, Outcomes[Pod]],
+    ) -> None:
+        where = search.nodes[is_evicted]
+        self.nodes = nodes
+        self._gone, self._others = gone, others
+        self._num_violations: list[int] = np.bincount(where[violates[is_evicted]], minlength=len(nodes)).tolist()
+        self._bounds: list[int] = np.searchsorted(where, np.arange(len(nodes) + 1)).tolist()
+        self.has_victims: list[bool] = (search.counts > 0).tolist()
+        self.fits: list[bool] = search.fits.tolist()
+
+    def is_any(self, node: int) -> bool:
+        """Return whether any pod is evicted from the node."""
+        return self._bounds[node] < self._bounds[node + 1]
+
+    def on(self, node: int) -> Victims:
+        """Return the victims on such a node."""
+        pods = list(self._gone[self._bounds[node] : self._bounds[node + 1]])
+        return Victims(SUCCESS, pods, self._num_violations[node], [], self._others.get(node))
+
+    def in_brief(
+        self, is_omitted: Booleans, victim_nodes: Integers, uses: BudgetUses, timed: Sequence[int]
+    ) -> BriefDryRun:
+        """Return the helpful and the useless nodes."""
+        helpful, useless = {}, []
+        for index, (node_info, left_out) in enumerate(zip(self.nodes, is_omitted.tolist(), strict=True)):
+            if left_out:
+                continue
+            if not self.has_victims[index] or not self.fits[index]:
+                useless.append(node_info.name)
+            elif self.is_any(index):
+                first = self._gone[self._bounds[index]].priority
+                helpful[node_info.name] = HelpfulNode(self._num_violations[index], first, partial(self.on, index))
+        selected = _selected_on(self.nodes, victim_nodes[uses.selected[0]], uses.selected[1])
+        return BriefDryRun(helpful, useless, selected, [self.nodes[index].name for index in timed])
+
+
 def _outcomes(
-    nodes: Sequence[NodeInfo],
-    search: Lockstep,
-    is_evicted: Booleans,
-    gone: Sequence[Pod],
-    violates: Booleans,
-    is_omitted: Booleans,
-    others: Mapping[int, Outcomes[Pod]],
-    num_others: Sequence[int],
+    evicted: _Evicted, search: Lockstep, is_omitted: Booleans, num_others: Sequence[int]
 ) -> dict[str, Victims]:
-    evicted_nodes = search.nodes[is_evicted]
-    num_violations = np.bincount(evicted_nodes[violates[is_evicted]], minlength=len(nodes)).tolist()
-    bounds = np.searchsorted(evicted_nodes, np.arange(len(nodes) + 1)).tolist()
-    counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_omitted.tolist()
     result: dict[str, Victims] = {}
-    for index, node_info in enumerate(nodes):
-        if left_out[index]:
+    for index, (node_info, left_out) in enumerate(zip(evicted.nodes, is_omitted.tolist(), strict=True)):
+        if left_out:
             continue
-        if not counts[index]:
+        if not evicted.has_victims[index]:
             result[node_info.name] = NO_VICTIMS
-        elif not fits[index]:
+        elif not evicted.fits[index]:
             result[node_info.name] = Victims(search.rejection_without_victims(index, num_others[index]), [], 0, [])
-        elif bounds[index] < bounds[index + 1]:
-            on_node = list(gone[bounds[index] : bounds[index + 1]])
-            result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], [], others.get(index))
+        elif evicted.is_any(index):
+            result[node_info.name] = evicted.on(index)
     return result
+
+
+def _selected_on(nodes: Sequence[NodeInfo], node: Integers, budget: Integers) -> dict[int, dict[str, int]]:
+    """Return by budget how many pods it selects on each node; there is a pair for each pod."""
+    pairs = budget * len(nodes) + node
+    there = distinct(pairs)
+    counts = np.bincount(np.searchsorted(there, pairs), minlength=len(there)).tolist()
+    budgets, places = np.divmod(there, len(nodes))
+    names = [nodes[index].name for index in places.tolist()]
+    positions = distinct(budgets)
+    bounds = [*np.searchsorted(budgets, positions).tolist(), len(budgets)]
+    return {
+        position: dict(zip(names[begin:end], counts[begin:end], strict=True))
+        for position, begin, end in zip(positions.tolist(), bounds, bounds[1:], strict=False)
+    }
 
 
 def all_limits(

@@ -156,7 +156,7 @@ class BudgetUses(NamedTuple):
 
     ``violates`` has a flag for each victim that violates a budget. The other columns have one entry per victim and
     budget, a victim's budgets in their order: the ``victim``, the ``budget`` and the disruptions that it ``allowed``
-    before.
+    before. ``selected`` are victims and budgets that select them, including pods that already count as disrupted.
     """
 
     violates: Booleans
@@ -164,6 +164,7 @@ class BudgetUses(NamedTuple):
     budget: Integers
     allowed: Integers
     budgets: list[PodDisruptionBudget]
+    selected: tuple[Integers, Integers]
 
     def by_victim(self) -> Callable[[int, int], list[list[BudgetUse]]]:
         """Return a function for what each victim in a range uses of its budgets."""
@@ -202,11 +203,12 @@ def uses_of(table: PodTable, victims: Integers, nodes: Integers, budgets: Budget
         indices = np.flatnonzero(used >= 0)
         victim.append(nodes[indices])
         budget.append(used[indices])
-    protected, protects = _without_disrupted(table, victims, np.concatenate(victim), np.concatenate(budget), numbered)
+    selected = np.concatenate(victim), np.concatenate(budget)
+    protected, protects = _without_disrupted(table, victims, *selected, numbered)
     allowed = _allowed_before(table.node[victims[protected]], protected, protects, numbered)
     violates = np.zeros(len(victims), dtype=np.bool_)
     violates[protected[allowed <= 0]] = True
-    return BudgetUses(violates, protected, protects, allowed, numbered)
+    return BudgetUses(violates, protected, protects, allowed, numbered, selected)
 
 
 def _allowed_before(

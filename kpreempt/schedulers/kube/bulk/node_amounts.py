@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import Integers
 
 # From this many nodes on, columns are faster than reading each node.
-MIN_NODES = 100
+MIN_NODES = 16
 # Below this, products with 100 fit into 64 bits, and doubles represent every amount exactly.
 MAX_EXACT = 2**53
 

@@ -293,18 +293,41 @@ class Victims(NamedTuple):
     depends_on_budget_order: bool = False
 
 
+class HelpfulNode(NamedTuple):
+    """A node where preemption helps: the number of violations, the priority of the first victim, and the victims."""
+
+    num_violations: int
+    priority: int
+    victims: Callable[[], Victims]
+
+
+class BriefDryRun(NamedTuple):
+    """The nodes where preemption helps and where it does not, by name, without the reasons.
+
+    ``selected`` is how many evictable pods each budget, given by its position, selects on helpful nodes. On ``timed``
+    nodes, one lacks a start time, so that the current time is used.
+    """
+
+    helpful: dict[str, HelpfulNode]
+    useless: list[str]
+    selected: dict[int, dict[str, int]]
+    timed: list[str]
+
+
 class BulkDryRun(NamedTuple):
     """The victims on many nodes, and a function that lists the steps on one node.
 
-    It returns ``None`` if only the ordinary path can list them.
+    It returns ``None`` if only the ordinary path can list them. ``brief`` is the result instead if no more is needed.
     """
 
     victims: dict[str, Victims]
     steps_of: Callable[[str], list[Reprieve] | None] = lambda _: None
+    brief: BriefDryRun = BriefDryRun({}, [], {}, [])
 
 
 # Finds the victims on those of many nodes that can be evaluated in bulk (``kpreempt.schedulers.kube.bulk``).
-DryRunAtOnce = Callable[[CycleState, Pod, Sequence[NodeInfo], "BudgetIndex", Steps | None], BulkDryRun]
+# The last argument is whether a brief result is enough if preemption helps on some of them.
+DryRunAtOnce = Callable[[CycleState, Pod, Sequence[NodeInfo], "BudgetIndex", Steps | None, bool], BulkDryRun]
 
 
 class Handle:

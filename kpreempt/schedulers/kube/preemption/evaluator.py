@@ -194,9 +194,13 @@ class Evaluator:
             return []
         steps = Steps(MAX_STEPS)
         untried = [self._cluster.node_infos[place] for place in remembered.untried() if potential[place]]
-        new, _ = self._try(state, pod, untried, steps, is_at_once=len(untried) > _SMALL_CLUSTER)
+        is_at_once = len(untried) > _SMALL_CLUSTER
+        at_once = self._try_at_once(state, pod, untried, steps, is_brief=True) if is_at_once else BulkDryRun({})
+        known = at_once.brief.helpful.keys() | at_once.brief.useless
+        new = self._try(state, pod, [each for each in untried if each.name not in known], steps, at_once)
         if steps.remaining <= 0:
             return []
+        remembered.remember_brief(at_once.brief)
         remembered.remember(new)
         return remembered.best(potential)
 
@@ -263,25 +267,34 @@ class Evaluator:
         )
         untried = [node_info for node_info, tried in zip(potential, known, strict=True) if tried is None]
         is_worth_it = len(untried) == len(potential) or len(untried) > _SMALL_CLUSTER
-        new, steps_of = self._try(state, pod, untried, steps, is_at_once=is_filtered and is_worth_it)
+        is_at_once = is_filtered and is_worth_it
+        at_once = self._try_at_once(state, pod, untried, steps) if is_at_once else BulkDryRun({})
+        new = self._try(state, pod, untried, steps, at_once)
         # A result that is unknown for lack of steps may be found another time.
         if remembered is not None and steps.remaining > 0:
             remembered.remember(new)
         rest = iter(new)
-        return [next(rest) if each is None else each for each in known], steps_of
+        return [next(rest) if each is None else each for each in known], at_once.steps_of
+
+    def _try_at_once(
+        self, state: CycleState, pod: Pod, untried: Sequence[NodeInfo], steps: Steps, *, is_brief: bool = False
+    ) -> BulkDryRun:
+        """Dry-run these nodes in bulk, as far as possible."""
+        if self._handle.dry_run_at_once is None or self._chooses_victims:
+            return BulkDryRun({})
+        # Bulk runs use one order for all nodes, so they exclude nodes whose order is known from a recording.
+        has_order = self._cluster.cluster.has_scheduler_order
+        unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
+        if not unordered:
+            return BulkDryRun({})
+        return self._handle.dry_run_at_once(
+            state, pod, unordered, self._budgets, None if has_order else steps, is_brief
+        )
 
     def _try(
-        self, state: CycleState, pod: Pod, untried: Sequence[NodeInfo], steps: Steps, *, is_at_once: bool
-    ) -> tuple[list[CachedDryRun], Callable[[str], list[Reprieve] | None]]:
-        """Dry-run these nodes, in bulk if ``is_at_once``; also return a function that lists steps of bulk results."""
-        at_once = BulkDryRun({})
-        if self._handle.dry_run_at_once is not None and is_at_once and not self._chooses_victims:
-            # Bulk runs use one order for all nodes, so they exclude nodes whose order is known from a recording.
-            has_order = self._cluster.cluster.has_scheduler_order
-            unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
-            orders = None if has_order else steps
-            if unordered:
-                at_once = self._handle.dry_run_at_once(state, pod, unordered, self._budgets, orders)
+        self, state: CycleState, pod: Pod, untried: Sequence[NodeInfo], steps: Steps, at_once: BulkDryRun
+    ) -> list[CachedDryRun]:
+        """Return the results for these nodes; those that are not known ``at_once`` are dry-run one by one."""
         new = []
         for node_info in untried:
             found = at_once.victims.get(node_info.name)
@@ -289,7 +302,7 @@ class Evaluator:
                 orders = None if self._in_order(pod, node_info) else steps
                 found = self._dry_run(state, pod, node_info, orders)
             new.append(CachedDryRun(node_info.name, found))
-        return new, at_once.steps_of
+        return new
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """Return cached dry runs of such pods if no other node affects them and the plugin has no custom rules."""

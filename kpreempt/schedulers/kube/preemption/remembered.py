@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from msgspec import UNSET
@@ -19,31 +19,41 @@ from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.choice import CandidateVictims, default_rank
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.decision_cache import Changes, PodCache
-from kpreempt.schedulers.kube.framework.interface import Victims
+from kpreempt.schedulers.kube.framework.interface import BriefDryRun, HelpfulNode, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, VictimCounts
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate
 from kpreempt.schedulers.kube.preemption.ties import to_possible_outcome
-from kpreempt.verdict import Candidate
+from kpreempt.verdict import Candidate, Code, Status
 
 
 class CachedDryRun:
     """The victims on a node, and results derived from them, each computed once and cached with them.
 
     ``helps`` is whether preemption helps there. ``rank`` is how good a candidate the node is, if that does not depend
-    on time.
+    on time. The victims on a helpful node may be computed on first use.
     """
 
-    __slots__ = ("_candidate", "helps", "name", "of_choice", "rank", "victims")
+    __slots__ = ("_candidate", "_victims", "helps", "name", "rank")
 
-    def __init__(self, name: str, victims: Victims) -> None:
+    def __init__(self, name: str, victims: Victims | HelpfulNode) -> None:
         self.name = name
-        self.victims = victims
-        self.helps = victims.status.is_success
+        self._victims = victims
+        self.helps = isinstance(victims, HelpfulNode) or victims.status.is_success
         self.rank: SampledCandidate | None = None
-        # The victims as the rules of the choice see them.
-        self.of_choice = CandidateVictims(victims.pods, victims.num_violations)
         self._candidate: Candidate | None = None
+
+    @property
+    def victims(self) -> Victims:
+        """The victims, or why preemption does not help."""
+        if isinstance(self._victims, HelpfulNode):
+            self._victims = self._victims.victims()
+        return self._victims
+
+    @property
+    def of_choice(self) -> CandidateVictims:
+        """The victims as the rules of the choice see them."""
+        return CandidateVictims(self.victims.pods, self.victims.num_violations)
 
     @property
     def candidate(self) -> Candidate:
@@ -74,6 +84,8 @@ def rank_of(tried: CachedDryRun, now: datetime) -> SampledCandidate:
     return known
 
 
+# For all nodes where preemption does not help, if the reason was not needed.
+_USELESS = CachedDryRun("", Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE), [], 0, []))
 # The number of values with which a rank starts as long as its rest is unknown: violations and the highest priority.
 _FIRST = 2
 # A rank for which less is better, the position of the node, a number that no other has, and the dry run.
@@ -121,6 +133,21 @@ class _Known:
             self._seen[name] = seen
             for position in seen.budgets:
                 self._by_budget.setdefault(position, {})[name] = seen.budgets[position]
+
+    def keep_brief(self, brief: BriefDryRun) -> None:
+        """Store the results for nodes that were unknown."""
+        self.results |= dict.fromkeys(brief.useless, _USELESS)
+        for name, node in brief.helpful.items():
+            tried = self.results[name] = CachedDryRun(name, node)
+            first = (node.num_violations, node.priority)
+            self._ranked.append((first, self._position[name], next(self._numbers), tried))
+        heapify(self._ranked)
+        for name in (*brief.helpful, *brief.useless):
+            self.unknown.discard(self._position[name])
+            self._seen.pop(name, None)
+        self._timed.update(brief.timed)
+        for position, counts in brief.selected.items():
+            self._by_budget.setdefault(position, {}).update(counts)
 
     def best(self, potential: Sequence[int]) -> list[CachedDryRun]:
         """Return the best candidates on ``potential`` nodes, which are marked, in the order of nodes."""
@@ -201,9 +228,8 @@ class RememberedDryRuns:
     def recall(self, names: Iterable[str]) -> list[CachedDryRun | None]:
         """Return the dry run of each of these nodes, if nothing has changed there."""
         tried = self._known.results
-        if not self._own:
-            return list(map(tried.get, names))
-        return [None if name in self._own else tried.get(name) for name in names]
+        found = [None if name in self._own else tried.get(name) for name in names]
+        return [None if each is _USELESS else each for each in found]
 
     @property
     def is_nominated(self) -> bool:
@@ -217,6 +243,10 @@ class RememberedDryRuns:
     def best(self, potential: Sequence[int]) -> list[CachedDryRun]:
         """Return the best candidates by the default rules on ``potential`` nodes, which are marked, in their order."""
         return self._known.best(potential)
+
+    def remember_brief(self, brief: BriefDryRun) -> None:
+        """Store the results of dry runs of ``untried`` nodes, unless the pod itself is nominated."""
+        self._known.keep_brief(brief)
 
     def remember(self, tried: Iterable[CachedDryRun]) -> None:
         """Store the results of dry runs."""
