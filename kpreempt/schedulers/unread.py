@@ -168,7 +168,8 @@ def judged(seen: DecidedPod, kinds: Collection[str]) -> tuple[Outcome, list[Assu
         return Outcome.UNCERTAIN, unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
     if not seen.cluster.unread:
         return seen.outcome, []
-    found = unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
+    unread = seen.cluster.unread
+    found = unread_of(seen.cluster, [kind for kind in kinds if kind in unread and _matters(kind, seen)])
     # Kinds that most clusters do not use are not missed.
     missed = {each.subject for each in found if each.kind is not AssumptionKind.NOTE}
     is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome.stays_pending)

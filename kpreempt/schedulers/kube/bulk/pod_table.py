@@ -178,10 +178,15 @@ class PodTable:
             is_changed[index] = bool(pods) and then is not pods and then != pods
             there[index] = position.get(name, 0)
         first = before.first[there]
-        is_read = is_changed[self.node]
-        # The position of each pod in the previous table, if it is there.
+        # The position of each pod in the previous table, if it is there; -1 if it is not.
         place = np.arange(len(self.pods), dtype=np.int64) + (first - self.first[:-1])[self.node]
-        place[is_read] = 0
+        for index in np.flatnonzero(is_changed).tolist():
+            begin, end = int(self.first[index]), int(self.first[index + 1])
+            start = int(first[index])
+            then = before.pods[start : int(before.first[there[index] + 1])]
+            old = dict(zip(map(id, then), range(start, start + len(then)), strict=True))
+            place[begin:end] = [old.get(id(pod), -1) for pod in self.pods[begin:end]]
+        is_read = place < 0
         read = self._read([self.pods[position] for position in np.flatnonzero(is_read).tolist()])
 
         def merged(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:

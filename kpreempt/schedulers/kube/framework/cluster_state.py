@@ -97,6 +97,10 @@ class ClusterState:
         self.nominated_pods: dict[str, list[PodInfo]] = before.nominated_pods if before is not None else {}
         # The nodes to which pods are nominated, by UID and by ``namespace/name``.
         self._nominated_names: dict[str, frozenset[str]] = before._nominated_names if before is not None else {}
+        # The nodes to which pods with such terms are nominated.
+        self._nominated_selecting_namespaces: frozenset[str] = (
+            before._nominated_selecting_namespaces if before is not None else _NOWHERE
+        )
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
         self._nominate([place for place in changed if isinstance(place, NominatedTo)])
         # The nodes of the previous state, and the names of nodes that differ here or have other nominated pods.
@@ -150,10 +154,8 @@ class ClusterState:
             self.__dict__["_nodes_selecting_namespaces"] = selecting.difference(changed).union(
                 name for name, place in zip(changed, places, strict=True) if _selects_namespaces(self.node_infos[place])
             )
-        has_same_nominated = self.nominated_pods is before.nominated_pods
-        for name, is_same in (("image_names", True), ("_nominated_select_namespaces", has_same_nominated)):
-            if is_same and name in before.__dict__:
-                self.__dict__[name] = before.__dict__[name]
+        if "image_names" in before.__dict__:
+            self.__dict__["image_names"] = before.image_names
         if self.follows_closely:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
@@ -171,6 +173,8 @@ class ClusterState:
                 # What the scheduler knows about a nominated pod that is not in its queue (``nominatedPodToInfo``).
                 known = [(each.metadata.name, each.metadata.namespace, each.metadata.uid) for each in group]
                 group = [Pod(metadata=PodMeta(name=name, namespace=space, uid=uid)) for name, space, uid in known]
+            change = frozenset.union if any(map(has_namespace_selector, group)) else frozenset.difference
+            self._nominated_selecting_namespaces = change(self._nominated_selecting_namespaces, (name,))
             is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
             if group:
                 self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behavior) for pod in group]
@@ -267,12 +271,7 @@ class ClusterState:
     @property
     def has_namespace_selectors(self) -> bool:
         """Whether affinity terms of pods on nodes, or of nominated pods, select namespaces by their labels."""
-        return bool(self._nodes_selecting_namespaces) or self._nominated_select_namespaces
-
-    @cached_property
-    def _nominated_select_namespaces(self) -> bool:
-        nominated = chain.from_iterable(self.nominated_pods.values())
-        return any(has_namespace_selector(info.pod) for info in nominated)
+        return bool(self._nodes_selecting_namespaces) or bool(self._nominated_selecting_namespaces)
 
     @cached_property
     def _nodes_selecting_namespaces(self) -> frozenset[str]:

@@ -36,6 +36,8 @@ MAX_ON_NODES = 50_000
 MAX_SHAPES = 256
 # How many nodes of earlier clusters may stay cached in addition to the current ones.
 MAX_OUTDATED = 100
+# How many nodes with the pods nominated to them are cached.
+MAX_WITH_PODS = 5_000
 
 
 class Changes:
@@ -112,6 +114,9 @@ class DecisionCache:
         self._expects_equivalent_pods = expects_equivalent_pods
         self._changes = Changes()
         self._max_keys = MIN_KEYS
+        # How many changes there were when the results were trimmed last.
+        self._trimmed_at = 0
+        self._with_pods: dict[tuple[object, ...], NodeInfo] = {}
         # The nodes of the cluster used last.
         self.budgets: SelectingBudgets | None = None
         # Most recent last.
@@ -145,8 +150,23 @@ class DecisionCache:
             del findings[next(iter(findings))]
         return known
 
+    def with_pods(self, node_info: NodeInfo, pods: Sequence[PodInfo]) -> NodeInfo:
+        """Return the node of the cluster with more pods; callers must not change it."""
+        key = (node_info, *pods)
+        found = self._with_pods.get(key)
+        if found is None:
+            if len(self._with_pods) > MAX_WITH_PODS:
+                self._with_pods.clear()
+            found = self._with_pods[key] = node_info.snapshot()
+            for info in pods:
+                found.add_pod(info)
+        return found
+
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
-        """Drop most of the nodes other than these."""
+        """Drop most of the nodes other than these, once there are many."""
+        if len(self._changes.places) - self._trimmed_at < MAX_OUTDATED:
+            return
+        self._trimmed_at = len(self._changes.places)
         for known in (*self._findings.values(), *self._shapes.values()):
             if known is not None:
                 known.trim(nodes)

@@ -65,26 +65,33 @@ class FilterColumn:
 
     def refresh(self, find_out: Callable[[list[int]], Iterable[Status]], *, except_for: Collection[int] = ()) -> None:
         """Recompute the statuses at all positions that changed, except ``except_for`` some, which stay open."""
-        for place in {*self._changes.places[self._seen :], *except_for} - self._open:
-            self._count(place, -1)
-            self.statuses[place] = None
-            self._open.add(place)
+        self._open.update(self._changes.places[self._seen :], except_for)
         self._seen = len(self._changes.places)
         places = sorted(self._open.difference(except_for))
+        # Nodes whose status is the same object, as most are, need not be counted again.
         for place, status in zip(places, find_out(places), strict=True):
-            self.statuses[place] = status
-            self._count(place, 1)
-        self._open.difference_update(places)
+            if status is not self.statuses[place]:
+                self._set(place, status)
+        for place in except_for:
+            self._set(place, None)
+        self._open = set(except_for)
 
     def complete(self, places: Iterable[int], find_out: Callable[[list[int]], Iterable[Status]]) -> None:
         """Replace the outlines at these positions by the statuses."""
         outlined = [place for place in places if isinstance(self.statuses[place], Outline)]
-        for place, status in zip(outlined, find_out(outlined), strict=True):
-            self.statuses[place] = status
+        if outlined:
+            for place, status in zip(outlined, find_out(outlined), strict=True):
+                self.statuses[place] = status
+
+    def _set(self, place: int, status: Status | None) -> None:
+        self._count(place, -1)
+        self.statuses[place] = status
+        self._count(place, 1)
 
     def _count(self, place: int, by: int) -> None:
         status = self.statuses[place]
-        assert status is not None
+        if status is None:
+            return
         if status is SUCCESS:
             self.passing[place] = by > 0
             return
@@ -383,15 +390,26 @@ class Framework:
     def filtered_nodes(self, state: CycleState, pod: Pod) -> FilteredNodes | None:
         """Return the same for all nodes from the cache; ``None`` without one, or if a filter is not node-local."""
         findings = state.scheduling_findings or state.findings
-        if findings is None or not self.all_filters_are_node_local(state):
+        memory = self.memory
+        if findings is None or memory is None or not self.all_filters_are_node_local(state):
             return None
-        cluster = self.cluster
+        cluster, nominated = self.cluster, self.cluster.nominated_pods
 
         def statuses_at(places: Iterable[int], *, in_outline: bool = False) -> list[Status]:
             nodes = [cluster.node_infos[place] for place in places]
-            return self._with_nominated_pods(
-                state, pod, nodes, lambda others: _first_rejections(running, state, pod, others, in_outline=in_outline)
-            )
+            # No PreFilter extension runs, so that pods change only the node.
+            filled = {
+                each: memory.with_pods(each, others)
+                for each in nodes
+                if each.name in nominated and (others := self.nominated_pods_except(pod, each.name))
+            }
+            found = dict(zip(filled, _first_rejections(running, state, pod, list(filled.values())), strict=True))
+            rest = [each for each in nodes if found.get(each, SUCCESS) is SUCCESS] if filled else nodes
+            without = _first_rejections(running, state, pod, rest, in_outline=in_outline)
+            if not filled:
+                return without
+            found.update(zip(rest, without, strict=True))
+            return [found[each] for each in nodes]
 
         running = [plugin for plugin in self.plugins.filters if plugin.name not in state.skip_filter_plugins]
 
@@ -402,7 +420,8 @@ class Framework:
             key, len(cluster.by_name), lambda _, changes: FilterColumn(list(cluster.by_name), changes)
         )
         column.refresh(partial(statuses_at, in_outline=True), except_for=own)
-        return FilteredNodes(column, cluster.position, dict(zip(own, statuses_at(own), strict=True)), statuses_at)
+        given = dict(zip(own, statuses_at(own), strict=True)) if own else {}
+        return FilteredNodes(column, cluster.position, given, statuses_at)
 
     def all_filters_are_node_local(self, state: CycleState) -> bool:
         """Return whether each filter's result for a node depends only on that node and its pods.

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 _BASIC = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
+# Statuses without details, which are compared by their identity: by version's rule and kind.
+_OUTLINES: dict[tuple[bool, int], Status] = {}
 # The first of the bits of these resources that say that the whole node has too little.
 _LACKS = 1 << len(_BASIC)
 _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
@@ -160,7 +162,9 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, BulkFilterPlugin, P
         ):
             if want > 0:
                 kinds |= (want > total - used).astype(np.int64) << bit | (want > total) * _LACKS << bit
-        return list(map(cache(self._outline_of), kinds.tolist()))
+        key = self._rules_out_excess
+        outlines = {kind: _OUTLINES.get((key, kind)) or self._outline_of(kind) for kind in set(kinds.tolist())}
+        return [outlines[kind] for kind in kinds.tolist()]
 
     def _outline_of(self, kind: int) -> Status:
         short = [
@@ -168,10 +172,11 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, BulkFilterPlugin, P
             for bit, name in enumerate(_BASIC)
             if kind & 1 << bit
         ]
-        if not short:
-            return SUCCESS
-        status = self.rejection(short, 0)
-        return Outline(status.code, status.reasons, self.name, is_permanent=kind >= _LACKS)
+        outline: Status = SUCCESS
+        if short:
+            status = self.rejection(short, 0)
+            outline = Outline(status.code, status.reasons, self.name, is_permanent=kind >= _LACKS)
+        return _OUTLINES.setdefault((self._rules_out_excess, kind), outline)
 
     def _has_disabled_sidecars(self, pod: Pod) -> bool:
         return not self._behavior.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))

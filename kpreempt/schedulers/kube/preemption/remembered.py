@@ -141,7 +141,8 @@ class _Known:
             tried = self.results[name] = CachedDryRun(name, node)
             first = (node.num_violations, node.priority)
             self._ranked.append((first, self._position[name], next(self._numbers), tried))
-        heapify(self._ranked)
+        if brief.helpful:
+            heapify(self._ranked)
         for name in (*brief.helpful, *brief.useless):
             self.unknown.discard(self._position[name])
             self._seen.pop(name, None)
