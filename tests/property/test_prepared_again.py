@@ -19,8 +19,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, Pod, PodStatus
 from kpreempt.schedulers.kube import scheduler
+from kpreempt.schedulers.kube.bulk import node_amounts
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.preemption import odds
+from kpreempt.schedulers.kube.preemption import evaluator, odds
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
@@ -159,7 +160,10 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
     prepared: Any = None
     # Small clusters use list order, unless random map order is requested.
     in_order = patch.object(odds, "_ENTRIES_IN_ORDER", data.draw(st.sampled_from([0, 8])))
-    with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), in_order:
+    # Bulk paths, which big clusters use.
+    at_once = patch.object(evaluator, "_SMALL_CLUSTER", data.draw(st.sampled_from([0, 4])))
+    in_columns = patch.object(node_amounts, "MIN_NODES", data.draw(st.sampled_from([1, 100])))
+    with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), in_order, at_once, in_columns:
         for _ in range(UNTIL_REMEMBERED):
             prepared = kube.prepare(cluster, now=NOW, is_queued=is_queued, before=prepared)
             kube.decide(prepared, pod, records_steps=False)

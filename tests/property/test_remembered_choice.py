@@ -16,7 +16,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.preemption import odds
+from kpreempt.schedulers.kube.preemption import evaluator, odds
 from kpreempt.verdict import Verdict
 from tests.factories import NOW, make_budget, make_node, make_pod
 
@@ -88,7 +88,9 @@ def test_cached_data_gives_the_same_decision(
     incoming = make_pod("asked", cpu=cpu, priority=10)
     prepared: Any = None
     # Small clusters use list order; here any order is used, as in big ones.
-    with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), patch.object(odds, "_ENTRIES_IN_ORDER", 0):
+    in_any_order = patch.object(odds, "_ENTRIES_IN_ORDER", 0)
+    at_once = patch.object(evaluator, "_SMALL_CLUSTER", data.draw(st.sampled_from([0, 4])))
+    with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), in_any_order, at_once:
         for number in range(10):
             now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 0, 60])))
             prepared = kube.prepare(cluster, now=now, before=prepared)
@@ -102,6 +104,17 @@ def test_cached_data_gives_the_same_decision(
                 expected = kube.decide(again, pod, records_steps=False, is_popped=True)
                 assert rejecting_plugins(decided) == rejecting_plugins(expected)
                 assert what_counts(decided) == what_counts(expected)
+                likely = kube.decide(
+                    prepared,
+                    pod,
+                    records_steps=False,
+                    records_scores=False,
+                    records_nodes=False,
+                    records_odds=False,
+                    is_popped=True,
+                )
+                assert (likely.outcome, likely.message) == (expected.outcome, expected.message)
+                assert (likely.nominated_nodes, likely.victims) == (expected.nominated_nodes, expected.victims)
             cluster = changed(data.draw, cluster, incoming)
 
 

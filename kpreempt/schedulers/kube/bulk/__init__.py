@@ -37,17 +37,7 @@ def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
         is_brief: bool,
     ) -> BulkDryRun:
         table = tables.table_of(nodes) if framework.all_filters_are_node_local(state) else tables.table
-        return dry_run(
-            table,
-            framework.plugins.filters,
-            state,
-            pod,
-            nodes,
-            budgets,
-            orders,
-            framework.nominated_pods_except,
-            is_brief=is_brief,
-        )
+        return dry_run(table, framework, state, pod, nodes, budgets, orders, is_brief=is_brief)
 
     handle.tables = tables
     handle.dry_run_at_once = dry_run_at_once

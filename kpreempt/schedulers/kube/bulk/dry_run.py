@@ -21,6 +21,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, NodeFilterPlugin
 from kpreempt.schedulers.kube.framework.interface import BriefDryRun, BulkDryRun, FilterPlugin, HelpfulNode, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
+from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.importance import NO_START, BudgetIndex, sort_by_importance
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
@@ -30,13 +31,12 @@ NO_VICTIMS = Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NO_VICT
 
 def dry_run(
     table: PodTable,
-    filters: Sequence[FilterPlugin],
+    framework: Framework,
     state: CycleState,
     pod: Pod,
     nodes: Sequence[NodeInfo],
     budgets: BudgetIndex,
     orders: Steps | None,
-    nominated_on: Callable[[Pod, str], Sequence[PodInfo]],
     *,
     is_brief: bool = False,
 ) -> BulkDryRun:
@@ -45,10 +45,9 @@ def dry_run(
     All of ``nodes``, which are in snapshot order, must have passed the filters that ignore pods. ``state`` is the state
     after PreFilter. If it requests steps, nodes on which a plugin rejects without its details are missing, too.
     ``orders`` has the steps that may be used to follow the orders of equal pods, if the order is unknown.
-    ``nominated_on`` returns the pods nominated to a node that count there. If preemption helps anywhere, the result
-    ``is_brief`` on request. Nothing is changed.
+    If preemption helps anywhere, the result ``is_brief`` on request. Nothing is changed.
     """
-    limits = all_limits(table, filters, state, nodes)
+    limits = all_limits(table, framework.plugins.filters, state, nodes)
     if limits is None or not nodes:
         return BulkDryRun({})
     position = table.cluster.position
@@ -71,7 +70,7 @@ def dry_run(
     if in_go is not None:
         victims = in_go.sort(victims)
     nominated = {
-        index: nominated_on(pod, node_info.name)
+        index: framework.nominated_pods_except(pod, node_info.name)
         for index, node_info in enumerate(nodes)
         if node_info.name in table.cluster.nominated_pods
     }

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import compress, count
 from operator import attrgetter, is_not
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 
-if TYPE_CHECKING:
-    from kpreempt.schedulers.kube.bulk.pod_table import Integers
-
+Integers = npt.NDArray[np.int64]
 # From this many nodes on, columns are faster than reading each node.
 MIN_NODES = 16
 # Below this, products with 100 fit into 64 bits, and doubles represent every amount exactly.

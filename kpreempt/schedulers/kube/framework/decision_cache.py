@@ -36,6 +36,8 @@ MAX_ON_NODES = 50_000
 MAX_SHAPES = 256
 # How many nodes of earlier clusters may stay cached in addition to the current ones.
 MAX_OUTDATED = 100
+# They are counted again after this many changes.
+_TRIMMED_AFTER = MAX_OUTDATED // 2
 # How many nodes with the pods nominated to them are cached.
 MAX_WITH_PODS = 5_000
 
@@ -100,7 +102,7 @@ class PodCache:
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
         """Drop nodes that no longer exist, once there are many."""
         for key, known in self._answers.items():
-            if len(known) > len(nodes) + MAX_OUTDATED:
+            if len(known) > len(nodes) + MAX_OUTDATED - _TRIMMED_AFTER:
                 self._answers[key] = {node_info: known[node_info] for node_info in nodes if node_info in known}
 
 
@@ -164,7 +166,7 @@ class DecisionCache:
 
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
         """Drop most of the nodes other than these, once there are many."""
-        if len(self._changes.places) - self._trimmed_at < MAX_OUTDATED:
+        if len(self._changes.places) - self._trimmed_at < _TRIMMED_AFTER:
             return
         self._trimmed_at = len(self._changes.places)
         for known in (*self._findings.values(), *self._shapes.values()):
