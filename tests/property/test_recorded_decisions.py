@@ -28,9 +28,13 @@ NOT_ELIGIBLE = f"{NO_ROOM} preemption: not eligible due to a terminating pod on 
 
 
 class Watches(Making):
-    """A recording whose watches are not equally fast: events arrive up to ``delay`` seconds after other changes."""
+    """A recording whose watches are not equally fast: events arrive up to ``delay`` seconds after other changes.
 
-    def __init__(self, folder: Path, objects: dict[str, list[Document]], delay: float) -> None:
+    Events have versions of their own if they are in another store (``separate``).
+    """
+
+    def __init__(self, folder: Path, objects: dict[str, list[Document]], delay: float, *, separate: bool) -> None:
+        self._event_versions = iter(range(1, 10_000)) if separate else None
         self._delay = timedelta(seconds=delay)
         self._reports: list[WatchReport] = []
         super().__init__(folder, objects)
@@ -38,7 +42,10 @@ class Watches(Making):
     def happens(self, what: str, kind: str, document: Document, seconds: float) -> None:
         """Change an object; the recorder gets it later."""
         self.change(what, kind, document, reported=False, seconds=seconds)
-        metadata = {**document["metadata"], "resourceVersion": str(self.version)}
+        version = self.version
+        if kind == "Event" and self._event_versions is not None:
+            version = next(self._event_versions)
+        metadata = {**document["metadata"], "resourceVersion": str(version)}
         whole = {"apiVersion": "v1", "kind": kind, **document, "metadata": metadata}
         received = self.now + (self._delay if kind == "Event" else timedelta())
         news = Watched(ChangeType(what), json.dumps(whole).encode(), "v1")
@@ -160,7 +167,8 @@ def _happen(cluster: Cluster, draw: Any) -> list[str]:
 def test_every_victim_belongs_to_the_decision_that_evicted_it(data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         path, delay = f"{folder}/rec", data.draw(st.sampled_from([0, 0.05, 2]))
-        with closing(Watches(Path(path), {"Node": [a_node("n1"), a_node("n2")]}, delay)) as watches:
+        nodes = {"Node": [a_node("n1"), a_node("n2")]}
+        with closing(Watches(Path(path), nodes, delay, separate=data.draw(st.booleans()))) as watches:
             cluster = Cluster(watches, data.draw)
             names = _happen(cluster, data.draw)
             watches.wait(30)

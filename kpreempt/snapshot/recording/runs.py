@@ -76,6 +76,7 @@ class _Reader:
     def __init__(self, first: Segment) -> None:
         self._segments: list[Segment] = []
         self._begins = self._ends = first.end.taken_at
+        self._base_version = first.end.versions.get("Pod", 0)
         self._traces: list[Trace] = []
         self._gaps: list[Gap] = []
         self._evictions: list[Eviction] = []
@@ -142,6 +143,9 @@ class _Reader:
         leaving = sorted((mark.seen_at, key) for key, of_pod in self._marks.items() for mark in of_pod)
         reports = [(each.at, each.version) for of_pod in attempts.values() for each in of_pod]
         reports += [(each.at, each.version) for each in evictions if each.at is not None]
+        if any(version < self._base_version for _, version in reports):
+            # Events are in another store, whose versions say nothing about other objects.
+            reports = []
         reports.sort(reverse=True)
         lowest = itertools.accumulate((version for _, version in reports), min)
         reports = [(at, version) for (at, _), version in zip(reports, lowest, strict=True)][::-1]

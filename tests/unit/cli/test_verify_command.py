@@ -293,6 +293,19 @@ def test_the_time_of_the_event_says_which_changes_the_scheduler_knew(
     assert counts(verified(kpreempt, making)) == {"Unschedulable": numbers}
 
 
+def test_versions_of_events_in_another_store_say_nothing(kpreempt: Kpreempt, making: Making) -> None:
+    making.change("ADDED", "Pod", a_pod("a"), seconds=1)
+    making.change("MODIFIED", "Node", a_node("n1", "8"), seconds=5)
+    making.change("MODIFIED", "Pod", a_pod("a", "n1"), seconds=0.1)
+    making.version, version = 1, making.version
+    reports(making, "FailedScheduling", "other", "", 0.0)
+    making.version = version
+    making.wait(30)
+    making.end()
+    (run,) = runs_of(making.folder)
+    assert run.reports == []
+
+
 @pytest.mark.parametrize(("waits", "numbers"), [(0.1, (1, 0, 0, 0)), (20, (0, 0, 1, 0))], ids=["soon", "later"])
 def test_a_pod_that_is_deleted_before_it_is_bound_may_have_been_put_on_a_node(
     kpreempt: Kpreempt, tmp_path: Path, waits: float, numbers: tuple[int, ...]
