@@ -92,7 +92,8 @@ class _Chunk(NamedTuple):
 
     A chunk without lines stands for a ``number`` of items that don't fit on any screen. One that ``is_complete`` is not
     cut. ``mark`` ends the last line of a cut chunk. ``parts`` are the last lines of a chunk that is cut between them:
-    the number of lines of each, and of the things it stands for, whose noun is ``part``.
+    the number of lines of each, and of the things it stands for, whose noun is ``part``. ``head`` is the number of
+    lines that are cut so that one of those below them stays.
     """
 
     lines: list[Text]
@@ -102,6 +103,7 @@ class _Chunk(NamedTuple):
     mark: str = _CUT
     parts: Sequence[tuple[int, int]] = ()
     part: str = ""
+    head: int = 0
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
@@ -324,6 +326,10 @@ def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
 
 def _cut(chunk: _Chunk, most: int, width: int) -> _Chunk:
     """Limit a chunk to ``most`` lines: between its parts, with a line that counts the omitted ones, or in its text."""
+    if 1 < most < len(chunk.lines) and 1 < chunk.head < len(chunk.lines):
+        sentence = _clipped(chunk.lines[: chunk.head], most - 1, width, " …")
+        below = _clipped(chunk.lines[chunk.head :], most - len(sentence), width, chunk.mark)
+        return chunk._replace(lines=[*sentence, *below], head=len(sentence))
     head = len(chunk.lines) - sum(lines for lines, _ in chunk.parts)
     if not chunk.parts or len(chunk.lines) <= most or head >= most:
         return chunk._replace(lines=_clipped(chunk.lines, most, width, chunk.mark))
@@ -430,8 +436,8 @@ class _Drawing:
         """An item that is a section: a paragraph that starts with the label, and the blocks below it."""
         mark = Span(_MARKS.get(section.style, ""), section.style)
         lines = _wrapped((mark, Span(section.label, "strong"), "  ", *phrase_of(section.lead)), width, _INDENT)
-        lines += _indented(_lines_of(self._stacked(section.blocks, width - _INDENT)), _INDENT)
-        return _Chunk(lines, noun)
+        below = _indented(_lines_of(self._stacked(section.blocks, width - _INDENT)), _INDENT)
+        return _Chunk([*lines, *below], noun, head=len(lines))
 
     def block(self, block: Block, width: int) -> list[_Chunk]:
         """The lines of a block, grouped by item."""
@@ -704,6 +710,8 @@ def _clipped(lines: Sequence[Text], most: int, width: int, mark: str = _CUT) -> 
     if len(lines) <= most:
         return list(lines)
     last = lines[most - 1].copy()
+    if last.plain.endswith(" …"):
+        last.right_crop(2)
     space = width - len(mark)
     if last.cell_len > space:
         last.truncate(space)

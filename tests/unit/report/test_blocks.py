@@ -7,6 +7,7 @@ import re
 import pytest
 
 from kpreempt.report.blocks import (
+    Cards,
     Code,
     Fold,
     Hint,
@@ -199,3 +200,15 @@ def test_an_aside_is_omitted_before_the_reserved_lines_of_other_sections() -> No
     lines = text(report(aside, kept, is_compact=True), extent=Extent.SCREEN, height=11).splitlines()
     assert sum(line.endswith(" x") for line in lines) == 6
     assert lines[-1] == "… and EVENT (-v)"
+
+
+@pytest.mark.parametrize("height", [9, 12, 24])
+def test_a_card_that_is_cut_keeps_the_first_line_below_its_sentence(height: int) -> None:
+    def card(item: int) -> Section:
+        return Section(f"rule-{item}", "so much " * 99, [Rows([("fix", f"do {item}"), ("file", "a.yaml")])])
+
+    cards = Section("FINDINGS", blocks=[Cards([1], card, noun="finding")], priority=1, min_lines=4)
+    shown = text(report(cards), extent=Extent.SCREEN, height=height)
+    assert "fix   do 1 … (-v)" in shown
+    assert re.search(r"(so|much) …\n", shown)
+    assert "… …" not in shown
