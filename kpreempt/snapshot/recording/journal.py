@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
@@ -36,10 +36,12 @@ from kpreempt.verdict.records import Assumption
 from kpreempt.verdict.unread import unreadable_of
 from kpreempt.verdict.verify import DecisionKind
 from kpreempt.verdict.who_evicted import PodTermination
-from kpreempt.verdict.workload import PreemptionsBetween
+from kpreempt.verdict.workload import PreemptionsBetween, PriorityInversion
 
 # How long before or after a pod begins to terminate the reason may be reported.
 _REPORTED_WITHIN = timedelta(seconds=10)
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 _DECIDED = {
     DecisionKind.BOUND: HistoryEventType.BOUND,
@@ -83,10 +85,10 @@ def history_of(folder: str, subject: ObjectName) -> History:
         raise InputError(words, source=name_of(folder))
     pairs = grouped(evictions, lambda each: (each.preemptor, each.victim))
     preemptions = [
-        PreemptionsBetween.of_evictions(preemptor, victim, [each.at for each in found])
+        PreemptionsBetween.of_evictions(preemptor, victim, [each.at for each in found], builder.inversion(found))
         for (preemptor, victim), found in sorted(pairs.items(), key=lambda pair: -len(pair[1]))
-        if len(found) > 1
     ]
+    preemptions = [each for each in preemptions if each.pods > 1 or each.inversion is not None]
     return History(
         subject=str(subject), begins=begins, ends=ends, items=steps, preemptions=preemptions, assumptions=[*assumptions]
     )
@@ -98,6 +100,8 @@ class _Evicted(NamedTuple):
     preemptor: str
     victim: str
     at: datetime
+    node: str
+    by: PodLine
 
 
 class _JournalBuilder:
@@ -111,6 +115,8 @@ class _JournalBuilder:
         # With the version and, at the same version, the rank that determine its position among others.
         self._found: list[tuple[int, int, HistoryEvent]] = []
         self._pods: dict[str, PodLine] = {}
+        # When pods were created (by UID), if that was seen.
+        self._created: dict[str, datetime] = {}
         self._own: Node | PodDisruptionBudget | None = None
         # Events about ends of pods, by pod, with the times at which they were seen.
         self._reports: defaultdict[str, list[tuple[datetime, Termination]]] = defaultdict(list)
@@ -182,10 +188,35 @@ class _JournalBuilder:
                 preemptor, evicted = self._lines.get(trace.decision.pod), self._lines.get(victim)
                 if preemptor is None or evicted is None:
                     continue
-                found = _Evicted(preemptor.workload, evicted.workload, trace.seen_at)
+                found = _Evicted(preemptor.workload, evicted.workload, trace.seen_at, trace.decision.node, preemptor)
                 is_on_node = self._subject.kind == "Node" and trace.decision.node == self._subject.name
                 if is_on_node or not self._workloads.isdisjoint(found[:2]):
                     yield found
+
+    def inversion(self, evicted: Sequence[_Evicted]) -> PriorityInversion | None:
+        """Whether replacements that exist at the end of the run are more important than all preemptors.
+
+        The evictions are those of one workload for another one. Call it after ``steps``.
+        """
+        since, most = min(each.at for each in evicted), max(each.by.spec.priority for each in evicted)
+        replacements = [
+            pod
+            for pod in self._pods.values()
+            if pod.workload == evicted[0].victim
+            and pod.spec.priority > most
+            and not pod.is_ending
+            and self._created.get(pod.metadata.uid, _NEVER) >= since
+        ]
+        if not replacements:
+            return None
+        uids = {pod.metadata.uid for pod in self._pods.values()}
+        return PriorityInversion(
+            preemptor_priority=most,
+            priority=min(pod.spec.priority for pod in replacements),
+            pods=len(replacements),
+            gone_preemptors=sum(each.by.metadata.uid not in uids for each in evicted),
+            nodes=sorted({pod.spec.node_name for pod in replacements} & {each.node for each in evicted} - {""}),
+        )
 
     def _concerns(self, pod: PodLine) -> bool:
         """Return whether the pod's events are part of the history."""
@@ -217,6 +248,8 @@ class _JournalBuilder:
         pod = None if change.what is ChangeType.DELETED else pod_line(change.object)
         if pod is not None:
             self._see(pod)
+            if before is None or before.metadata.uid != pod.metadata.uid:
+                self._created[pod.metadata.uid] = change.seen
         if not any(self._concerns(each) for each in (before, pod) if each is not None):
             return
         self.is_known = True

@@ -413,3 +413,29 @@ def test_a_folder_without_a_recording_is_reported(kpreempt: Kpreempt, tmp_path: 
     result = kpreempt("verify", str(tmp_path))
     assert result.returncode == 3
     assert "not a recording" in result.stderr
+
+
+@pytest.mark.parametrize(("priority", "words"), [(20, "have priority 20 and took the room"), (9, "")])
+def test_a_recording_has_the_priority_of_a_preemptor_that_is_gone(
+    kpreempt: Kpreempt, tmp_path: Path, priority: int, words: str
+) -> None:
+    def old(name: str, node: str = "", priority: int = 0) -> Document:
+        pod = a_pod(name, node, priority=priority)
+        pod["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "old", "uid": "o", "controller": True}]
+        return pod
+
+    making = Making(tmp_path / "rec", {"Node": [a_node("n1", "1")], "Pod": [old("old-1", "n1")]})
+    making.change("ADDED", "Pod", a_pod("api", priority=9))
+    status = {"nominatedNodeName": "n1", "conditions": [refused(NO_ROOM)]}
+    making.change("MODIFIED", "Pod", a_pod("api", priority=9, **status))
+    making.change("DELETED", "Pod", old("old-1", "n1"))
+    reports(making, "Preempted", "old-1", "Preempted by pod uid-api on node n1", 0.0)
+    making.change("ADDED", "Pod", old("old-2", priority=priority))
+    making.change("MODIFIED", "Pod", old("old-2", "n1", priority=priority))
+    making.change("DELETED", "Pod", a_pod("api", priority=9, **status))
+    making.wait(30)
+    making.end()
+    text = " ".join(kpreempt("history", "old-2", "-n", "shop", "--snapshot", making.folder).stdout.split())
+    expected = "Pod api (priority 9; the preemptors are gone) preempted 1 pod of ReplicaSet old"
+    assert (expected in text) is bool(words)
+    assert words in text
