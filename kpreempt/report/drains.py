@@ -9,6 +9,7 @@ import msgspec
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Listing, Part, Phrase, Role, Section, Span, Words
+from kpreempt.report.check.effects import effect_of
 from kpreempt.report.quoting import message, name, names
 from kpreempt.report.remedies import commands, interruptions, line, losses, not_tried
 from kpreempt.report.simulation_words import clock
@@ -277,11 +278,11 @@ def summary_phrase(drain: Drain) -> Phrase:
     nodes = [each.node for each in drain.drained]
     which: Phrase = ("the drain of ", *(names(nodes) if len(nodes) <= 2 else (count(len(nodes), "node"),)))
     moves = f"{count(drain.moved, 'pod')} {agree(drain.moved, 'is')} evicted" if drain.moved else "no pod is evicted"
-    more = ""
-    if drain.preempted:
-        more += f", {count(drain.preempted, 'other pod')} {agree(drain.preempted, 'is')} preempted"
-    if drain.pending_after:
-        more += f", {count(drain.pending_after, 'pod')} {agree(drain.pending_after, 'stays')} pending"
+    more, effect = "", effect_of(drain)
+    if preempted := sum(not each.drained for each in effect.displaced):
+        more += f", {count(preempted, 'other pod')} {agree(preempted, 'is')} preempted"
+    if waiting := sum(each.was_running for each in effect.pending):
+        more += f", {count(waiting, 'pod')} {agree(waiting, 'stays')} pending"
     gaps = sum(each.rule is RuleId.BRIEF_INTERRUPTION and each.status.counts for each in drain.findings)
     if gaps:
         more += f", {count(gaps, 'Service')} {agree(gaps, 'is')} briefly interrupted"

@@ -220,7 +220,8 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         changes=check_input.plan.changes,
         only_in_base=check_input.plan.only_in_base,
         assumptions=list(dict.fromkeys([*general, *check_input.plan.assumptions, *assumed, *extra])),
-        without_change=without.outcome(judgment.shown) if without is not None else None,
+        # The old manifests may do more than nothing.
+        without_change=without.outcome(judgment.shown) if without is not None and not option else None,
         **judgment.fields,
     )
     if cannot_simulate(check_input.cluster):

@@ -17,12 +17,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, pods_by_node
+from kpreempt.analysis.algorithms import Scheduler, pending_pods, pods_by_node
 from kpreempt.analysis.check.gate import Facts, GateRules, StaticFinding, Suppressions, evaluate
 from kpreempt.analysis.check.headroom import placeholders
 from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
+from kpreempt.analysis.check.without_change import WithoutChange
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.drain.blocked import blocked_evictions, budgets_selecting
 from kpreempt.analysis.drain.kubectl import DrainBatch, DrainPlan, DrainRuns, SimulatedDrain, in_order, plain_drain
@@ -142,7 +143,17 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
     headroom = placeholders(cluster, (), drain_input.rules.expendable)
-    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, lambda _: drain_input.suppressions, headroom)
+    without: WithoutChange[SimulatedDrain] | None = None
+    if pending_pods(cluster):
+
+        def facts_without(each: SimulatedDrain, assumptions: Sequence[Assumption]) -> Facts:
+            """The facts of a simulation without the drain."""
+            return msgspec.structs.replace(facts(each), assumptions=assumptions)
+
+        without = WithoutChange(runs(plan_of([])), [], facts_without, drain_input.rules, drain_input.suppressions)
+        without.follow(simulated, changes)
+    suppressions = without.suppressions if without is not None else lambda _: drain_input.suppressions
+    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, suppressions, headroom)
     shown = judgment.shown
     search = DrainSearch(
         plan=plan,
@@ -154,7 +165,7 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
             changes,
             facts(each),
             drain_input.rules,
-            drain_input.suppressions,
+            without.all if without is not None else drain_input.suppressions,
         )[1],
         daemon_sets=daemon_sets,
         now=at,
@@ -174,6 +185,7 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         cluster=summary,
         at=at,
         changes=changes,
+        without_change=without.outcome(shown) if without is not None else None,
         command=drain_input.description,
         finishes=finishes,
         moved=sum(each.drained for each in displaced),

@@ -31,6 +31,7 @@ from kpreempt.verdict.check import (
     PreviousRun,
 )
 from kpreempt.verdict.drain import Drain
+from kpreempt.verdict.headroom import without_headroom
 from kpreempt.verdict.simulation import SimulationEnd
 
 _SHARES_SHOWN = 6
@@ -134,10 +135,13 @@ def _anyway(check: Check) -> str:
     """How many of the victims are also evicted without the change."""
     if check.without_change is None:
         return ""
-    headroom = sum(each.evicted for each in check.headroom)
-    number = len(check.simulation.displaced) - headroom - len(effect_of(check).displaced)
-    is_all = number == len(check.simulation.displaced)
-    return f" ({'all' if is_all else f'{number:,} of them'} without the change as well)" if number else ""
+    counted = without_headroom(check.simulation, {each.workload for each in check.headroom})
+    evicted, own = (
+        sum(not (each.drained or each.with_node) for each in simulation.displaced)
+        for simulation in (counted, effect_of(check))
+    )
+    some = "all" if not own else f"{evicted - own:,} of them"
+    return f" ({some} without the {_what(check)} as well)" if evicted > own else ""
 
 
 def end_text(end: str, seconds: float) -> str:

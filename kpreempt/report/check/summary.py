@@ -37,9 +37,11 @@ def summary_phrase(check: Check) -> Phrase:
     What the change itself removes or weakens comes first, even if suppressed. ``is_harmless`` decides on "harmless".
     """
     if isinstance(check, Drain):
-        return _joined([*_worst_of_drain(check), drain_summary(check)], "; ")
+        what, effect = "drain", _joined([*_worst_of_drain(check), drain_summary(check)], "; ")
+    else:
+        what, effect = "change", _effect(check)
     anyway = anyway_text(check)
-    return (*_effect(check), f"; without the change, {anyway} anyway") if anyway else _effect(check)
+    return (*effect, f"; without the {what}, {anyway} anyway") if anyway else effect
 
 
 def _worst_of_drain(drain: Drain) -> list[Phrase]:

@@ -149,3 +149,23 @@ def test_a_pod_that_stays_pending_anyway_is_not_held_against_the_change(check: A
     code, _, text = check([*CROWDED[:-1], giant], [deployment("small", "10m")])
     assert code in (0, 1)
     assert "without the change, 1 pending pod stays pending anyway" in text
+
+
+def test_a_drain_does_not_answer_for_pending_pods(kpreempt: Kpreempt, tmp_path: Path) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "low", "namespace": "shop"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "low"}}},
+        "status": {"disruptionsAllowed": 0, "currentHealthy": 4, "desiredHealthy": 4, "expectedPods": 4},
+    }
+    cluster = tmp_path / "cluster.json"
+    items = [*CROWDED, node("n3"), budget, SPACE]
+    items[-3]["spec"] = {"unschedulable": True}
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    quiet = ("--assume-none", "quota", "--assume-none", "services")
+    found = kpreempt("drain", "n3", "--snapshot", str(cluster), *quiet, "-o", "text")
+    text = " ".join(found.stdout.split())
+    assert found.returncode == 0, text
+    assert "without the drain, pending pods evict 1 pod" in text
+    assert "not new: present without the change" in text

@@ -225,12 +225,12 @@ CASES = {
             *running(FULL, ["n1"]),
         ],
         [LARGE],
-        "Uncordon n2: kubectl uncordon n2",
+        "Uncordon n2 (to try it: --uncordon=n2): kubectl uncordon n2",
     ),
     "a node that is not ready": Case(
         [nodes(1)[0], tainted(nodes(2)[1], "node.kubernetes.io/not-ready"), *running(FULL, ["n1"])],
         [LARGE],
-        "Make n2 ready.",
+        "Make n2 ready (to try it: --taint-node=n2=node.kubernetes.io/not-ready-).",
     ),
     "too many replicas": Case(nodes(2), [workload("Deployment", "web", replicas=5)], "Scale Deployment shop/web to 4"
         " replicas."),
