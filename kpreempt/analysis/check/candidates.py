@@ -705,6 +705,7 @@ _GENERATORS: Mapping[RuleId, tuple[Generate, ...]] = {
     ),
     RuleId.MIN_READY: (_gentle_strategies, *_EVICTING),
     RuleId.MAX_BROKEN_DEPENDENCIES: (_gentle_strategies, *_EVICTING),
+    RuleId.BRIEF_INTERRUPTION: (_gentle_strategies, *_EVICTING),
     RuleId.QUOTA_REJECTIONS: (_quota_rejections,),
     RuleId.PDB_BLOCKS_DRAIN: (_budgets,),
     RuleId.PDB_BLOCKS_AT_HPA_MINIMUM: (_budgets,),

@@ -50,8 +50,9 @@ class WithoutChange(Generic[SomeSimulated]):
             facts = self._facts(other, other.assumptions)
             base = measured(other.simulation, self._changes, facts, self._rules)
             if is_same and other.simulation.steps == each.simulation.steps:
-                # Without an effect, what is unknown about the simulation is unknown anyway.
-                base |= measured(other.simulation, self._changes, facts, self._rules, is_about_input=True)
+                # Without an effect, what is unknown about the simulation is unknown anyway; nothing excuses the input.
+                unknown = msgspec.structs.replace(facts, static_findings=(), is_live=True)
+                base |= measured(other.simulation, self._changes, unknown, self._rules, is_about_input=True)
             amounts.append(base)
             found = msgspec.structs.replace(self._suppressions, base=base)
             self._found[id(each)] = other.simulation, found

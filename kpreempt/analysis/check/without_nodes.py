@@ -19,6 +19,7 @@ _SIMULATED = frozenset(
         RuleId.MAX_CASCADE_DEPTH,
         RuleId.MAX_PENDING,
         RuleId.MAX_BROKEN_DEPENDENCIES,
+        RuleId.BRIEF_INTERRUPTION,
         RuleId.LOST_PODS,
         RuleId.FORBID_LOOPS,
         RuleId.MIN_READY,

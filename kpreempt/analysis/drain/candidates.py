@@ -127,7 +127,7 @@ class Candidates:
         """
         if finding.rule is RuleId.MAX_PENDING:
             yield from self._capacity(self._nodes if len(self._nodes) == 1 else [])
-        if finding.rule not in (RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES):
+        if finding.rule not in (RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES, RuleId.BRIEF_INTERRUPTION):
             return
         workloads = (self._owners.workload_of(self._pods[key]) for key in missing if key in self._pods)
         for workload in dict.fromkeys([finding.subject, *workloads]):

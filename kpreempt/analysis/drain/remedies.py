@@ -47,11 +47,11 @@ _PATIENCE_SECONDS = 6 * 3600.0
 # A drain that gets further evicts more pods.
 _NOT_COMPARED = frozenset({RuleId.MAX_VICTIMS, RuleId.MAX_VICTIMS_PER_WORKLOAD})
 # A workload of one pod has a gap whenever its pod is evicted.
-_ABOUT_GAPS = frozenset({RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES})
+_ABOUT_GAPS = frozenset({RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES, RuleId.BRIEF_INTERRUPTION})
 _LACK_PODS = frozenset({BlockReason.PODS_PENDING, BlockReason.PODS_NOT_READY, BlockReason.TOO_FEW_PODS})
 # Their pods end by themselves, belong to a node, or are reported as lost.
 _NEVER_DOWN = ("Job ", "CronJob ", "DaemonSet ", "Pod ")
-_NEEDS_REMEDIES = (RuleId.MAX_PENDING, RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES)
+_NEEDS_REMEDIES = (RuleId.MAX_PENDING, *_ABOUT_GAPS)
 
 _Finding = tuple[RuleId, str]
 

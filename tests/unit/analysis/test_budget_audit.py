@@ -320,9 +320,9 @@ def test_a_table_that_cannot_fit_is_not_laid_out(monkeypatch: pytest.MonkeyPatch
     lengths: list[int] = []
     laid_out = terminal._table
 
-    def recording(block: Any, items: Any, width: int, **how: Any) -> Any:
+    def recording(block: Any, items: Any, *how: Any, **more: Any) -> Any:
         lengths.append(len(items))
-        return laid_out(block, items, width, **how)
+        return laid_out(block, items, *how, **more)
 
     monkeypatch.setattr(terminal, "_table", recording)
     text = render_answer(answer, "text", RenderOptions(height=30, extent=Extent.SCREEN))

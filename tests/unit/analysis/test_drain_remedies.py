@@ -342,10 +342,10 @@ def test_a_service_of_one_pod_gets_a_second_one() -> None:
     }
     documents = [*nodes(2, "4"), *stateful_set("db", ["n1"]), service, QUOTA]
     drain = drained(documents, "n1")
-    (finding,) = (each for each in drain.findings if each.rule is RuleId.MAX_BROKEN_DEPENDENCIES)
+    (finding,) = (each for each in drain.findings if each.rule is RuleId.BRIEF_INTERRUPTION)
     assert [action(each) for each in finding.remedies] == ["cordon n1, and scale StatefulSet shop/db to 2 replicas"]
     after = check_promise(finding.remedies[0], documents, "n1")
-    assert RuleId.MAX_BROKEN_DEPENDENCIES not in {each.rule for each in after.findings}
+    assert RuleId.BRIEF_INTERRUPTION not in {each.rule for each in after.findings}
 
 
 def test_nothing_is_tried_without_time() -> None:

@@ -585,11 +585,17 @@ def _loops(case: EvaluationContext) -> Iterator[Measure]:
 def _too_few_ready(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads whose ready pods drop to the limit or below.
 
-    A workload with one pod usually cannot be replaced without a gap, so it is exempt. If the change scales the workload
-    to zero, another rule reports it.
+    A workload with one pod usually cannot be replaced without a gap, so it is exempt. If a Service loses its last pod,
+    or the change scales the workload to zero, another rule reports it.
     """
     rule = RuleId.MIN_READY
-    cut_off = {each.subject for each in case.facts.static_findings if each.rule is RuleId.SCALED_TO_ZERO}
+    cut_off = {
+        case.workload_of(pod)
+        for each in case.simulation.broken_dependencies
+        if each.kind is BrokenDependencyKind.SERVICE
+        for pod in each.missing
+    }
+    cut_off |= {each.subject for each in case.facts.static_findings if each.rule is RuleId.SCALED_TO_ZERO}
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
