@@ -234,7 +234,9 @@ def check_promise(
         assert each.ready_min >= low - 1, f"{each.workload} has {each.ready_min} ready pods"
     known = {(each.rule, each.subject) for each in without.findings}
     new = {(each.rule, each.subject) for each in after.findings} - known
-    gaps = {RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES} if remedy.interrupted else set()
+    gaps = (
+        {RuleId.MIN_READY, RuleId.MAX_BROKEN_DEPENDENCIES, RuleId.BRIEF_INTERRUPTION} if remedy.interrupted else set()
+    )
     assert not {rule for rule, _ in new if not rule.row.about_input} - gaps
     return after
 
