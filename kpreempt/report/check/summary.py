@@ -63,11 +63,19 @@ def _effect(check: Check) -> Phrase:
         return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
     losses = [*_losses(check)]
     actions = _actions(check, losses)
-    done = f"{', '.join(actions)}; {_headroom(check) or 'no pod is evicted'}"
-    if check.without_change is not None and not check.headroom:
-        done = f"{', '.join(actions)}; no further pod is evicted" if actions != [_NOTHING] else "no effect"
-    if doubts := _doubts(check):
+    counted = sorted((each for each in check.findings if each.status.counts), key=lambda each: each.status)
+    nothing = "no further pod is evicted" if check.without_change is not None else "no pod is evicted"
+    done = f"{', '.join(actions)}; {_headroom(check) or nothing}"
+    doubts = _doubts(check)
+    if actions == [_NOTHING] and not check.headroom and counted and not doubts:
+        done = nothing
+    elif actions == [_NOTHING] and not check.headroom and check.without_change is not None:
+        done = "no effect"
+    if doubts:
         return (f"{done} (unverified: {doubts})",)
+    if counted:
+        more = f", and {count(len(counted) - 1, 'more finding')}" if counted[1:] else ""
+        return (*finding_phrase(counted[0]), f"{more}; {done}")
     broken = dict.fromkeys(str(each.rule) for each in check.findings if each.status is not FindingStatus.NOT_NEW)
     if broken or not check.passed:
         return (f"{done}{f' (findings: {_few(list(broken))})' if broken else ''}",)
@@ -283,9 +291,11 @@ def _actions(check: Check, losses: Sequence[str]) -> list[str]:
     """What happens to pods: ``12 pods are replaced``; if nothing does, to objects: ``2 objects change``."""
     rolled = new = scaled = others = 0
     fewer = _scaled_down(check)
+    # A DaemonSet has as many pods as nodes.
+    ready = {each.workload: each.ready_before for each in check.simulation.workloads}
     for each in check.changes:
         if each.kind is ChangeKind.ROLLED:
-            rolled += each.replicas or each.replicas_before or 0
+            rolled += each.replicas or each.replicas_before or ready.get(each.object, 0)
         elif each.kind is ChangeKind.CREATED:
             new, others = new + (each.replicas or 0), others + (each.replicas is None)
         elif each.kind is ChangeKind.SCALED and each.object not in fewer:

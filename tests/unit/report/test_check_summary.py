@@ -120,7 +120,7 @@ SENTENCES = {
     ),
     "a rule is broken by nothing that hurts": (
         replaced(quiet_check(), findings=[finding(RuleId.MAX_SNAPSHOT_AGE)], passed=False),
-        "nothing changes; no pod is evicted (findings: max-snapshot-age)",
+        "the age of the snapshot is unknown; no pod is evicted",
     ),
     "something is not known, though it is waived": (
         replaced(
