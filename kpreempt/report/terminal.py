@@ -7,10 +7,12 @@ Color adds to words and symbols and never replaces them, and is the last step: w
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from io import StringIO
+from itertools import chain
 from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
@@ -66,6 +68,8 @@ _INDENT = 2
 _GAP = 2
 # The column of the text after a section's label.
 _LABEL_COLUMN = 14
+# More than a name of Kubernetes has characters.
+_CUTS_TRIED = 256
 # If less width is left, a last column is not wrapped in place.
 _NARROWEST_COLUMN = 24
 # A table with this many columns is a list of labels, not columns to compare.
@@ -203,13 +207,18 @@ class _Names:
         if not rivals:
             return even
         others = {word for word in self._words if word != text}
-        heads = sorted(range(keep + 1), key=lambda head: abs(head - half))
-        cuts = [f"{_ending(text, head, 1)}…{_ending(text, keep - head, -1)}" for head in heads]
-        differs = max(_common(text, word) for word in rivals)
-        side = (keep - 1) // 3
-        window = text[max(differs - side // 2, 0) :][: keep - 1 - 2 * side]
-        cuts.append(f"{_ending(text, side, 1)}…{window}…{_ending(text, side, -1)}")
+        heads = sorted(range(keep + 1), key=lambda head: abs(head - half))[:_CUTS_TRIED]
+        cuts: Iterator[str] = (f"{_ending(text, head, 1)}…{_ending(text, keep - head, -1)}" for head in heads)
+        cuts = chain(cuts, self._cut_twice(text, keep, max(_common(text, word) for word in rivals)))
         return next((cut for cut in cuts if not any(_matches(cut, word) for word in others)), even)
+
+    @staticmethod
+    def _cut_twice(text: str, keep: int, differs: int) -> Iterator[str]:
+        """The text with two cuts, around the position where it differs; none if there is no space for that."""
+        if keep:
+            side = (keep - 1) // 3
+            window = _ending(text[max(differs - side // 2, 0) :], keep - 1 - 2 * side, 1)
+            yield f"{_ending(text, side, 1)}…{window}…{_ending(text, side, -1)}"
 
 
 def _texts(part: object, most: int) -> Iterator[str]:
@@ -230,10 +239,11 @@ def _texts(part: object, most: int) -> Iterator[str]:
 
 def _ending(text: str, cells: int, step: Literal[1, -1]) -> str:
     """As much of the beginning of the text as fits, or of its end for the step -1."""
-    size = min(cells, len(text))
-    while size and cell_len(text[:size] if step > 0 else text[-size:]) > cells:
-        size -= 1
-    return text[:size] if step > 0 else text[len(text) - size :]
+
+    def part(size: int) -> str:
+        return text[:size] if step > 0 else text[len(text) - size :]
+
+    return part(bisect_right(range(min(cells, len(text)) + 1), cells, key=lambda size: cell_len(part(size))) - 1)
 
 
 def _common(one: str, other: str) -> int:

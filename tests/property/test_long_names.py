@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
@@ -88,3 +89,18 @@ def test_a_shortened_name_is_like_no_other_on_the_page(width: int, length: int, 
     assert len(words) == 3 * len(nodes)
     for word in words:
         assert len(matching(word, nodes)) == 1 or word in nodes
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    middles=st.lists(st.text("ab…漢", max_size=30), min_size=2, max_size=4, unique=True),
+    around=st.text("n漢…", min_size=1, max_size=40),
+    width=st.integers(1, 30),
+)
+@example(middles=["a", "b"], around="nnn", width=1)
+@example(middles=["漢a", "漢b"], around="漢漢漢", width=7)
+def test_words_are_shortened_to_any_width(middles: list[str], around: str, width: int) -> None:
+    words = [f"{around}{middle}{around}" for middle in middles]
+    report = Report(lead="", sections=[Section("", blocks=[Listing([[word] for word in words])], priority=1)])
+    shown = render_text(report, RenderOptions(width=width, height=40, extent=Extent.SCREEN))
+    assert all(cell_len(line.strip()) <= max(width, 2) for line in shown.splitlines())
