@@ -152,14 +152,7 @@ def _about_service(cluster: ClusterSnapshot, name: str, namespace: str | None) -
         return NotFoundError(missing(cluster, "Service", f'Service "{name}"'), hint=hint)
     workloads, selected = Workloads(cluster), Counter[str]()
     for service in found:
-        selector = service.spec.selector
-        selected.update(
-            workloads.of(pod)
-            for pod in cluster.pods
-            if selector
-            and pod.metadata.namespace == service.metadata.namespace
-            and selector.items() <= pod.metadata.labels.items()
-        )
+        selected.update(workloads.of(pod) for pod in cluster.pods if service.selects(pod.metadata))
     subject = f"Service {found[0].metadata.namespace}/{name}"
     if not selected:
         return UsageError(f"{subject} selects no pod", hint=listed(similar_workloads(cluster, "", "", name)))

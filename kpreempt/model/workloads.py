@@ -140,6 +140,12 @@ class Service(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
 
+    def selects(self, pod: ObjectMeta) -> bool:
+        """Whether it selects a pod; without a selector, it selects nothing."""
+        selector = self.spec.selector
+        is_near = pod.namespace == self.metadata.namespace
+        return is_near and bool(selector) and selector.items() <= pod.labels.items()
+
 
 class WorkloadCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a controller reports about a workload, such as ``ReplicaFailure``."""

@@ -241,6 +241,7 @@ def _ending(text: str, cells: int, step: Literal[1, -1]) -> str:
     """As much of the beginning of the text as fits, or of its end for the step -1."""
 
     def part(size: int) -> str:
+        """Return the beginning or the end of this size."""
         return text[:size] if step > 0 else text[len(text) - size :]
 
     return part(bisect_right(range(min(cells, len(text)) + 1), cells, key=lambda size: cell_len(part(size))) - 1)

@@ -15,7 +15,6 @@ from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import grouped
 from kpreempt.model.pod import Container, Pod
 from kpreempt.schedulers.budgets import SelectingBudgets
-from kpreempt.schedulers.kube.framework.label_selectors import services_of
 
 _PAUSE = "pause"
 _NEVER = "Never"
@@ -41,7 +40,11 @@ def placeholders(cluster: ClusterSnapshot, changed: Collection[str], expendable:
         if pod.priority >= 0:
             return False
         is_idle = all(map(_is_pause, pod.spec.containers))
-        is_unused = not unreadable and not budgets.selecting(pod) and not services_of(pod, cluster.services)
+        is_unused = (
+            not unreadable
+            and not budgets.selecting(pod)
+            and not any(each.selects(pod.metadata) for each in cluster.services)
+        )
         policies = {pod.spec.preemption_policy, classes.get(pod.spec.priority_class_name)}
         return is_idle or (_NEVER in policies and is_unused)
 

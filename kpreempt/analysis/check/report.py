@@ -178,25 +178,22 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
     simulated, is_all = simulations(check_input.plan).run_requested(
         check_input.seed, check_input.runs, check_input.worst_of
     )
-    base, option = check_input.base, "--base" if check_input.base is not None else ""
-    without: WithoutChange[Simulated] | None = None
+    base, suppressions = check_input.base, check_input.suppressions
+    if base is not None:
+        suppressions = msgspec.structs.replace(suppressions, base_option="--base")
+    without = WithoutChange(suppressions)
     if base is None and not check_input.knows_base and pending_pods(check_input.cluster):
         base = Plan(cluster=check_input.cluster, changes=[], workloads=[], pods=[], deleted_pods=[])
     if base is not None:
         old, old_protection = base, ProtectionRules(check_input.cluster, base)
-
-        def old_facts(each: Simulated, assumptions: Sequence[Assumption]) -> Facts:
-            """The facts of a simulation without the change."""
-            return msgspec.structs.replace(facts(each, old, old_protection), assumptions=assumptions)
-
-        without = WithoutChange(
-            simulations(old),
-            old.changes,
-            old_facts,
-            check_input.rules,
-            msgspec.structs.replace(check_input.suppressions, base_option=option),
+        without.follow(
+            simulated,
+            check_input.plan.changes,
+            without=simulations(old),
+            old_changes=old.changes,
+            facts=lambda each: facts(each, old, old_protection),
+            rules=check_input.rules,
         )
-        without.follow(simulated, check_input.plan.changes)
     extra = [] if is_all or not check_input.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(check_input.cluster, check_input.plan)
     judgment = judge(
@@ -205,7 +202,7 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         check_input.plan.changes,
         lambda each: facts(each, check_input.plan, protection, extra),
         check_input.rules,
-        without.suppressions if without is not None else lambda _: check_input.suppressions,
+        without.suppressions,
         placeholders(
             check_input.cluster,
             {each.object for each in check_input.plan.changes if each.kind is not ChangeKind.UNCHANGED},
@@ -220,14 +217,12 @@ def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationCo
         changes=check_input.plan.changes,
         only_in_base=check_input.plan.only_in_base,
         assumptions=list(dict.fromkeys([*general, *check_input.plan.assumptions, *assumed, *extra])),
-        # The old manifests may do more than nothing.
-        without_change=without.outcome(judgment.shown) if without is not None and not option else None,
+        without_change=without.outcome(judgment.shown),
         **judgment.fields,
     )
     if cannot_simulate(check_input.cluster):
         check = without_simulation(check)
-    suppressions = without.all if without is not None else check_input.suppressions
-    return CheckedRollout(check, check_input.plan, [judgment.shown, *simulated], suppressions)
+    return CheckedRollout(check, check_input.plan, [judgment.shown, *simulated], without.all)
 
 
 def _sentences(*parts: str | None) -> str:

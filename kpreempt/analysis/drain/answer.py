@@ -143,17 +143,12 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
     headroom = placeholders(cluster, (), drain_input.rules.expendable)
-    without: WithoutChange[SimulatedDrain] | None = None
+    without = WithoutChange(drain_input.suppressions)
     if pending_pods(cluster):
-
-        def facts_without(each: SimulatedDrain, assumptions: Sequence[Assumption]) -> Facts:
-            """The facts of a simulation without the drain."""
-            return msgspec.structs.replace(facts(each), assumptions=assumptions)
-
-        without = WithoutChange(runs(plan_of([])), [], facts_without, drain_input.rules, drain_input.suppressions)
-        without.follow(simulated, changes)
-    suppressions = without.suppressions if without is not None else lambda _: drain_input.suppressions
-    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, suppressions, headroom)
+        without.follow(
+            simulated, changes, without=runs(plan_of([])), old_changes=[], facts=facts, rules=drain_input.rules
+        )
+    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, without.suppressions, headroom)
     shown = judgment.shown
     search = DrainSearch(
         plan=plan,
@@ -165,7 +160,7 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
             changes,
             facts(each),
             drain_input.rules,
-            without.all if without is not None else drain_input.suppressions,
+            without.all,
         )[1],
         daemon_sets=daemon_sets,
         now=at,
@@ -185,7 +180,7 @@ def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
         cluster=summary,
         at=at,
         changes=changes,
-        without_change=without.outcome(shown) if without is not None else None,
+        without_change=without.outcome(shown),
         command=drain_input.description,
         finishes=finishes,
         moved=sum(each.drained for each in displaced),

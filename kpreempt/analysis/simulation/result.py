@@ -237,14 +237,16 @@ def _services(cluster: SimulatedCluster) -> list[BrokenDependency]:
 
 
 def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None:
-    at_start = count = sum(pod.key in cluster.ready_at_start and _serves(service, pod) for pod in cluster.at_start)
+    at_start = count = sum(
+        pod.key in cluster.ready_at_start and service.selects(pod.metadata) for pod in cluster.at_start
+    )
     if not count:
         return None
     since: float | None = None
     gaps: list[tuple[float, float | None]] = []
     removed: dict[str, None] = {}
     for at, pod, by in cluster.readiness:
-        if not _serves(service, pod):
+        if not service.selects(pod.metadata):
             continue
         count += by
         if by < 0:
@@ -268,13 +270,6 @@ def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None
         since=worst[0],
         until=worst[1],
         ready_before=at_start,
-    )
-
-
-def _serves(service: Service, pod: Pod) -> bool:
-    labels = pod.metadata.labels
-    return pod.metadata.namespace == service.metadata.namespace and all(
-        labels.get(key) == value for key, value in service.spec.selector.items()
     )
 
 

@@ -217,11 +217,4 @@ def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
 
 def services_of(pod: Pod, services: list[Service]) -> list[Service]:
     """Return the services of the pod's namespace that select it; a service without a selector selects nothing."""
-    labels = pod.metadata.labels.items()
-    return [
-        service
-        for service in services
-        if service.metadata.namespace == pod.metadata.namespace
-        and service.spec.selector
-        and service.spec.selector.items() <= labels
-    ]
+    return [service for service in services if service.selects(pod.metadata)]
